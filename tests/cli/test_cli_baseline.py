@@ -9,12 +9,11 @@ from pathlib import Path
 import journals
 import machine_facts
 import pytest
+from command import Call, assert_refused, printed
 from test_baseline_file import COPY, MACHINE, run
-from test_command_line import Call, assert_one_sentence, call
 
 from acceptance.journal import clock
 
-__all__ = ["call"]  # a fixture
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 FILE = f"reports/history/{MACHINE}/baseline.json"
 
@@ -30,8 +29,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_accept_says_what_it_did_and_where(call: Call, out: Path) -> None:
-    code, told, err = call("baseline", "accept", "reports/one")
-    assert (code, err) == (0, "")
+    told = printed(call("baseline", "accept", "reports/one"))
     lines = told.splitlines()
     assert lines[0] == "run one is the baseline of this machine (parts: 7, measurements: 1)"
     assert lines[-1].endswith(FILE)
@@ -40,14 +38,15 @@ def test_accept_says_what_it_did_and_where(call: Call, out: Path) -> None:
 
 def test_accept_again_and_replace(call: Call, out: Path) -> None:
     call("baseline", "accept", "reports/one")
-    code, told, err = call("baseline", "accept", "reports/one")
-    assert (code, err) == (0, "")
+    told = printed(call("baseline", "accept", "reports/one"))
     assert told.startswith("this run has been the baseline since 2")
-    code, told, err = call("baseline", "accept", "reports/latest")
-    assert (code, told) == (2, "")
-    assert_one_sentence(err, "run one is the baseline since", "add --replace")
-    code, told, err = call("baseline", "accept", "reports/latest", "--replace")
-    assert (code, err) == (0, "")
+    assert_refused(
+        call("baseline", "accept", "reports/latest"),
+        2,
+        "run one is the baseline since",
+        "add --replace",
+    )
+    told = printed(call("baseline", "accept", "reports/latest", "--replace"))
     assert "the one before it is kept:" in told
     assert f"{MACHINE}/baselines/one.json" in told
 
@@ -84,9 +83,7 @@ def test_accept_again_and_replace(call: Call, out: Path) -> None:
     ],
 )
 def test_mistakes(call: Call, out: Path, arguments: list[str], code: int, words: list[str]) -> None:
-    found, told, err = call("baseline", *arguments)
-    assert (found, told) == (code, "")
-    assert_one_sentence(err, *words)
+    assert_refused(call("baseline", *arguments), code, *words)
     assert not (out / "history").exists()
 
 
@@ -95,18 +92,19 @@ def test_a_baseline_that_was_changed_is_3(call: Call, out: Path) -> None:
     file = out.parent / FILE
     file.write_text(file.read_text().replace("120.0", "90.0"))
     for arguments in (["show"], ["show", "--json"], ["accept", "reports/two"]):
-        code, told, err = call("baseline", *arguments)
-        assert (code, told) == (3, "")
-        assert_one_sentence(
-            err, "baseline.json: is not what was sealed", "put a copy of it back", "--replace"
+        assert_refused(
+            call("baseline", *arguments),
+            3,
+            "baseline.json: is not what was sealed",
+            "put a copy of it back",
+            "--replace",
         )
 
 
 def test_show(call: Call, out: Path) -> None:
     call("baseline", "accept", "reports/one")
     call("baseline", "accept", "reports/two", "--replace")
-    code, told, err = call("baseline", "show")
-    assert (code, err) == (0, "")
+    told = printed(call("baseline", "show"))
     lines = [" ".join(line.split()) for line in told.splitlines()]
     assert f"machine {MACHINE}" in lines
     assert any(line.startswith("before it: run one, accepted 2") for line in lines)
@@ -158,9 +156,7 @@ def test_recorded_runs(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ),
         ("1xh200-host-accept", "did not seal its evidence"),
     ):
-        code, _, err = call("baseline", "accept", f"reports/{name}")
-        assert code == 2
-        assert_one_sentence(err, words)
+        assert_refused(call("baseline", "accept", f"reports/{name}"), 2, words)
 
 
 def test_without_a_machine_file_it_says_so(call: Call, out: Path) -> None:

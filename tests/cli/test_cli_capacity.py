@@ -9,8 +9,8 @@ import journals
 import pytest
 import sample_runs
 from cases import each
+from command import Call, assert_refused, printed
 from runs import machine_root, unpacked, write_segment
-from test_command_line import Call, assert_one_sentence, call  # noqa: F401 - a fixture
 
 from acceptance.cli.capacity import amount
 from acceptance.journal import reader
@@ -23,12 +23,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sample_runs.write("2x3090ti", tmp_path_factory.mktemp("runs") / "run")
 
 
-def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
-    code, out, err = call("capacity", str(run), "--lang", "en")
-    assert (code, err) == (0, "")
+def test_the_card_of_a_run(call: Call, run: Path) -> None:
+    out = printed(call("capacity", str(run), "--lang", "en"))
     assert "PaLM" not in out
-    code, out, err = call("capacity", str(run), "--why", "--lang", "en")
-    assert (code, err) == (0, "")
+    out = printed(call("capacity", str(run), "--why", "--lang", "en"))
     assert out.startswith("1.3 billion parameters, 26 billion tokens, 2 GPUs: ")
     for text in (
         "2 x NVIDIA GeForce RTX 3090 Ti, 24 GiB each",
@@ -42,10 +40,9 @@ def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
     assert out.splitlines()[-1].endswith(": PASS")
 
 
-def test_the_card_of_a_recorded_run(call: Call, tmp_path: Path) -> None:  # noqa: F811
+def test_the_card_of_a_recorded_run(call: Call, tmp_path: Path) -> None:
     folder = str(unpacked(TRAINED, tmp_path / "run"))
-    code, out, err = call("capacity", folder, "--why", "--lang", "en")
-    assert (code, err) == (0, "")
+    out = printed(call("capacity", folder, "--why", "--lang", "en"))
     for text in (
         "2 x NVIDIA H100 80GB HBM3, 79.65 GiB each",
         "rate = 454.9 TFLOP/s (measured: step_neo of gpu0, the least of 2)",
@@ -56,24 +53,21 @@ def test_the_card_of_a_recorded_run(call: Call, tmp_path: Path) -> None:  # noqa
         assert text in out
 
 
-def test_the_newest_run_is_taken(call: Call, run: Path) -> None:  # noqa: F811
+def test_the_newest_run_is_taken(call: Call, run: Path) -> None:
     Path("reports").mkdir()
     Path("reports/latest").symlink_to(run)
     assert call("capacity") == call("capacity", "reports/latest")
     Path("reports/latest").unlink()
-    code, out, err = call("capacity")
-    assert (code, out) == (2, "")
-    assert_one_sentence(err, "reports/latest")
+    assert_refused(call("capacity"), 2, "reports/latest")
 
 
-def test_it_is_printed_as_json(call: Call, run: Path) -> None:  # noqa: F811
+def test_it_is_printed_as_json(call: Call, run: Path) -> None:
     argv = (
         *("--parameters", "3B", "--tokens", "60e9", "--gpus", "4", "--machines", "2"),
         *("--context", "2048", "--micro-batch", "2", "--accumulation", "8"),
         *("--layers", "32", "--hidden", "2560", "--checkpoint-every", "600"),
     )
-    code, out, err = call("capacity", str(run), "--json", "--lang", "zh-CN", *argv)
-    assert (code, err) == (0, "")
+    out = printed(call("capacity", str(run), "--json", "--lang", "zh-CN", *argv))
     card = json.loads(out)
     assert (card["verdict"], card["troubles"]) == ("PASS", [])
     assert card["asked"] == (
@@ -88,24 +82,22 @@ def test_it_is_printed_as_json(call: Call, run: Path) -> None:  # noqa: F811
     assert lines["days"]["value"] == pytest.approx(6 * 3e9 * 60e9 / (8 * rate) / 86400)
 
 
-def test_in_chinese(call: Call, run: Path) -> None:  # noqa: F811
-    code, out, _ = call("capacity", str(run), "--lang", "zh-CN")
-    assert code == 0
+def test_in_chinese(call: Call, run: Path) -> None:
+    out = printed(call("capacity", str(run), "--lang", "zh-CN"))
     assert out.startswith("13 亿参数\uff0c260 亿 token\uff0c2 块 GPU\uff1a")
     assert "训练天数" in out
 
 
-def test_a_run_whose_evidence_is_not_whole(call: Call, run: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_run_whose_evidence_is_not_whole(call: Call, run: Path, tmp_path: Path) -> None:
     broken = sample_runs.write("2x3090ti", tmp_path / "broken")
     (broken / reader.GPU_TELEMETRY).unlink()
-    code, out, err = call("capacity", str(broken))
-    assert (code, err) == (3, "")
+    out = printed(call("capacity", str(broken)), 3)
     assert reader.GPU_TELEMETRY in out.splitlines()[0]
     assert json.loads(call("capacity", str(broken), "--json")[1])["troubles"]
 
 
 def test_a_run_without_a_gpu_says_nothing_of_training(
-    call: Call,  # noqa: F811
+    call: Call,
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "run"
@@ -114,9 +106,7 @@ def test_a_run_without_a_gpu_says_nothing_of_training(
         journals.bodies(journals.plan()),
         machine_root(tmp_path / "root"),
     )
-    code, out, err = call("capacity", str(folder))
-    assert (code, out) == (2, "")
-    assert_one_sentence(err, "tested no GPU")
+    assert_refused(call("capacity", str(folder)), 2, "tested no GPU")
 
 
 @each(
@@ -152,14 +142,12 @@ def test_a_run_without_a_gpu_says_nothing_of_training(
     ],
 )
 def test_what_is_no_number_is_refused(
-    call: Call,  # noqa: F811
+    call: Call,
     option: str,
     value: str,
     words: str,
 ) -> None:
-    code, out, err = call("capacity", f"{option}={value}")
-    assert (code, out) == (2, "")
-    assert_one_sentence(err, option, words)
+    assert_refused(call("capacity", f"{option}={value}"), 2, option, words)
 
 
 @each(
@@ -171,14 +159,12 @@ def test_what_is_no_number_is_refused(
     ],
 )
 def test_a_number_without_its_suffix_is_asked_about(
-    call: Call,  # noqa: F811
+    call: Call,
     option: str,
     value: str,
     meant: str,
 ) -> None:
-    code, out, err = call("capacity", option, value)
-    assert (code, out) == (2, "")
-    assert_one_sentence(err, option, f"did you mean {meant}?")
+    assert_refused(call("capacity", option, value), 2, option, f"did you mean {meant}?")
 
 
 @each(

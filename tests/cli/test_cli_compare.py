@@ -7,12 +7,10 @@ from pathlib import Path
 
 import journals
 import pytest
+from command import Call, assert_one_sentence, assert_refused, printed
 from runs import machine_root, write_segment
-from test_command_line import Call, assert_one_sentence, call
 
 from acceptance.journal import run_folder
-
-__all__ = ["call"]  # a fixture
 
 
 @pytest.fixture
@@ -28,12 +26,10 @@ def folders(tmp_path: Path) -> tuple[str, str]:
 
 def test_worse_is_1_and_the_other_way_round_0(call: Call, folders: tuple[str, str]) -> None:
     one, two = folders
-    code, out, err = call("compare", one, two)
-    assert (code, err) == (1, "")
+    out = printed(call("compare", one, two), 1)
     assert "180 (-10.0 %)" in out
     assert out.splitlines()[-1].startswith("WORSE than A")
-    code, out, err = call("compare", two, one)
-    assert (code, err) == (0, "")
+    out = printed(call("compare", two, one))
     assert "200 (+11.1 %)" in out
 
 
@@ -44,8 +40,7 @@ def test_runs_with_nothing_in_common_prove_nothing(
     bodies = journals.bodies(plan, {("cpu_gemm_f64", "cpu"): 200.0})
     root = machine_root(tmp_path / "root")
     write_segment(tmp_path / "other/journal.jsonl", bodies, root, seals=True)
-    code, out, err = call("compare", folders[0], "other")
-    assert (code, err) == (3, "")
+    out = printed(call("compare", folders[0], "other"), 3)
     told = "NOTHING PROVED: B measured nothing that A measured too; measurements: 0 worse"
     assert out.splitlines()[-1].startswith(told)
 
@@ -59,8 +54,7 @@ def test_evidence_that_is_not_whole_is_named_and_proves_nothing(
     journal.write_text(journal.read_text().replace(":200.0", ":190.0").replace(":180.0", ":190.0"))
     letter = {"one": "A", "two": "B"}[changed]
     for runs in (folders, (*folders, "--page", "page.html")):
-        code, out, err = call("compare", *runs)
-        assert (code, err) == (3, "")
+        out = printed(call("compare", *runs), 3)
         assert f"{letter}: journal.jsonl was changed after the seal" in out
         assert f"{letter}: telemetry-gpu.jsonl is not of this run" in out
         assert f"\nNOTHING PROVED: the evidence of {letter} is incomplete; measurements: " in out
@@ -97,40 +91,32 @@ def test_the_page_is_written_and_its_place_told(
 def test_the_same_run_twice(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to("one")
     for again in ("one", "./one", "latest"):
-        code, out, err = call("compare", "one", again)
-        assert (code, out) == (2, "")
-        assert_one_sentence(err, "are the same run: give another one")
+        assert_refused(call("compare", "one", again), 2, "are the same run: give another one")
 
 
 def test_how_many_runs(call: Call, folders: tuple[str, str]) -> None:
-    code, _, err = call("compare", "one")
-    assert code == 2
-    assert_one_sentence(err, "1 run was given: give the folders of 2 to 26 runs")
+    assert_refused(call("compare", "one"), 2, "1 run was given: give the folders of 2 to 26 runs")
     assert call("compare")[0] == 2
-    code, _, err = call("compare", *["one"] * 27)
-    assert code == 2
-    assert_one_sentence(err, "27 runs were given")
+    assert_refused(call("compare", *["one"] * 27), 2, "27 runs were given")
 
 
 def test_what_is_no_run(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    code, _, err = call("compare", "one", "empty")
-    assert code == 2
-    assert_one_sentence(err, "empty: holds no run", "give the folder of one run")
+    assert_refused(
+        call("compare", "one", "empty"), 2, "empty: holds no run", "give the folder of one run"
+    )
 
 
 def test_a_run_without_a_plan_or_damaged_is_3(
     call: Call, folders: tuple[str, str], tmp_path: Path
 ) -> None:
     write_segment(tmp_path / "bare/journal.jsonl", [], machine_root(tmp_path / "root"))
-    code, _, err = call("compare", "one", "bare")
-    assert code == 3
-    assert_one_sentence(err, "bare", "0 beginnings")
+    assert_refused(call("compare", "one", "bare"), 3, "bare", "0 beginnings")
     journal = tmp_path / "two/journal.jsonl"
     journal.write_text(journal.read_text().replace('"record"', '"recor"', 1))
-    code, _, err = call("compare", "one", "two")
-    assert code == 3
-    assert_one_sentence(err, "two/journal.jsonl, line 2", "restore it from a copy")
+    assert_refused(
+        call("compare", "one", "two"), 3, "two/journal.jsonl, line 2", "restore it from a copy"
+    )
 
 
 def test_a_run_of_a_newer_format_names_file_and_cure(
@@ -140,10 +126,11 @@ def test_a_run_of_a_newer_format_names_file_and_cure(
     journal.write_text(
         journal.read_text().replace('"rigproof_journal":3', '"rigproof_journal":9', 1)
     )
-    code, _, err = call("compare", "one", "two")
-    assert code == 3
-    assert_one_sentence(
-        err, "two/journal.jsonl, line 1: written in format 9", "install a newer rigproof"
+    assert_refused(
+        call("compare", "one", "two"),
+        3,
+        "two/journal.jsonl, line 1: written in format 9",
+        "install a newer rigproof",
     )
 
 

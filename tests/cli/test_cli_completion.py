@@ -28,6 +28,15 @@ def script(tmp_path: Path) -> dict[str, Path]:
     return files
 
 
+def printed(script: Path, *argv: str) -> list[str]:
+    """What a shell prints beside the script."""
+    done = subprocess.run(
+        argv, cwd=script.parent, capture_output=True, text=True, check=True, timeout=30
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
 def asked_bash(script: Path, words: Sequence[str]) -> set[str]:
     """What bash offers for the last of the words."""
     text = (
@@ -38,30 +47,13 @@ def asked_bash(script: Path, words: Sequence[str]) -> set[str]:
         f'$function rigproof "{words[-1]}" "{words[-2]}"\n'
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
-    done = subprocess.run(
-        ["bash", "--norc", "-c", text],
-        cwd=script.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
-    assert done.stderr == ""
-    return {line.strip() for line in done.stdout.splitlines() if line.strip()}
+    return {line.strip() for line in printed(script, "bash", "--norc", "-c", text) if line.strip()}
 
 
 def asked_fish(script: Path, words: Sequence[str]) -> set[str]:
     """What fish offers for the last of the words."""
-    line = " ".join(words)
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
-        cwd=script.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
-    return {one.partition("\t")[0] for one in done.stdout.splitlines()}
+    text = f"source {script}; complete -C '{' '.join(words)}'"
+    return {one.partition("\t")[0] for one in printed(script, "fish", "--no-config", "-c", text)}
 
 
 ASKED = [
@@ -98,10 +90,7 @@ def test_zsh_takes_it_as_the_completion_of_rigproof(script: dict[str, Path]) -> 
         "autoload -Uz compinit; compinit -D -u; "
         f'eval "$(<{script["zsh"].as_posix()})"; print $_comps[rigproof]'
     )
-    done = subprocess.run(
-        ["zsh", "-f", "-c", text], capture_output=True, text=True, check=True, timeout=30
-    )
-    assert (done.stdout.strip(), done.stderr) == ("_shtab_rigproof", "")
+    assert printed(script["zsh"], "zsh", "-f", "-c", text) == ["_shtab_rigproof"]
 
 
 @each("shell", completion.SHELLS)

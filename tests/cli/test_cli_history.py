@@ -11,8 +11,9 @@ from pathlib import Path
 import journals
 import pytest
 from cases import each
+from command import Call, assert_one_sentence, assert_refused, printed
+from known import known
 from nights import MACHINE, night, write_run
-from test_command_line import Call, assert_one_sentence, call
 
 from acceptance.core.parts import Gpu
 from acceptance.history import location
@@ -21,8 +22,6 @@ from acceptance.journal import clock
 from acceptance.journal import run as journal_run
 from acceptance.reports import headline
 from acceptance.run import lock
-
-__all__ = ["call"]  # a fixture
 
 PLAN = journals.plan(
     journals.check("link.copy", journals.due("copy_h2d", Gpu(0)), journals.due("copy_h2d", Gpu(1))),
@@ -58,8 +57,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_up_to_date_with_the_runs_that_are_there(call: Call, out: Path) -> None:
-    code, text, err = call("history")
-    assert (code, err) == (0, "")
+    text = printed(call("history"))
     assert text.splitlines()[:4] == [
         "machine machine-1: 4 nights recorded",
         "from 2026-01-01 to 2026-01-04",
@@ -75,8 +73,7 @@ def test_it_is_up_to_date_with_the_runs_that_are_there(call: Call, out: Path) ->
 def test_why_the_last_run_did_not_pass_as_long_as_it_is_there(call: Call, out: Path) -> None:
     values = {("copy_h2d", Gpu(0)): 150.0, ("copy_h2d", Gpu(1)): 1.0}
     run = write_run(out, "run-4", values, plan=PLAN)
-    first = headline.of_run(journal_run.read(run))
-    assert first is not None
+    first = known(headline.of_run(journal_run.read(run)))
     assert first.part == "gpu1"
     assert call("history")[1].splitlines()[3] == f"the last run: run-4: FAIL: {first.text}"
     shutil.rmtree(run)
@@ -84,18 +81,20 @@ def test_why_the_last_run_did_not_pass_as_long_as_it_is_there(call: Call, out: P
 
 
 def test_one_measurement_and_component_by_pattern(call: Call, out: Path) -> None:
-    code, text, _ = call("history", "copy_*", "--component", "gpu1", "--nights", "2")
-    assert code == 0
+    text = printed(call("history", "copy_*", "--component", "gpu1", "--nights", "2"))
     assert "gpu0" not in text
     assert "showing the last 2 nights" in text
-    code, _, err = call("history", "copy_h2")
-    assert code == 2
-    assert_one_sentence(
-        err, "no night has a value of copy_h2 (there is copy_h2d)", "'rigproof history' lists all"
+    assert_refused(
+        call("history", "copy_h2"),
+        2,
+        "no night has a value of copy_h2 (there is copy_h2d)",
+        "'rigproof history' lists all",
     )
-    code, _, err = call("history", "copy_h2d", "--component", "zzz")
-    assert code == 2
-    assert_one_sentence(err, "no night has a value of copy_h2d on zzz:")
+    assert_refused(
+        call("history", "copy_h2d", "--component", "zzz"),
+        2,
+        "no night has a value of copy_h2d on zzz:",
+    )
 
 
 def test_a_page_with_plots(call: Call, out: Path, tmp_path: Path) -> None:
@@ -110,8 +109,7 @@ def test_a_page_with_plots(call: Call, out: Path, tmp_path: Path) -> None:
 
 
 def test_every_value_for_other_programs(call: Call, out: Path) -> None:
-    code, text, err = call("history", "--export", "csv")
-    assert (code, err) == (0, "")
+    text = printed(call("history", "--export", "csv"))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 8
     assert rows[-1] | {"era": ""} == {
@@ -132,8 +130,8 @@ def test_every_value_for_other_programs(call: Call, out: Path) -> None:
         "unsteady": "0",
         "failed": "0",
     }
-    code, text, _ = call(
-        "history", "copy_h2d", "--component", "gpu0", "--nights", "2", "--export", "jsonl"
+    text = printed(
+        call("history", "copy_h2d", "--component", "gpu0", "--nights", "2", "--export", "jsonl")
     )
     told = [json.loads(line) for line in text.splitlines()]
     assert [(one["run_id"], one["value"], one["again"], one["outside"]) for one in told] == [
@@ -154,8 +152,7 @@ def test_no_text_becomes_a_formula(call: Call, out: Path) -> None:
 
 
 def test_what_is_pruned_is_said(call: Call, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, text, err = call("history", "--prune", "--keep-days", "0.5")
-    assert (code, err) == (0, "")
+    text = printed(call("history", "--prune", "--keep-days", "0.5"))
     first, second, *rest = text.splitlines()
     assert first.startswith("removed run-0 (")
     assert second.startswith("removed run-1 (")
@@ -181,12 +178,9 @@ def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(
 ) -> None:
     location.folder(out, MACHINE).mkdir(parents=True)
     (location.folder(out, MACHINE) / "baseline.json").write_text("{}")
-    code, _, err = call("history", "--prune", "--keep-gib", "0")
-    assert code == 3
-    assert_one_sentence(err, "baseline.json")
+    assert_refused(call("history", "--prune", "--keep-gib", "0"), 3, "baseline.json")
     assert len(list(out.glob("run-*"))) == 4
-    code, text, _ = call("history")
-    assert code == 0
+    text = printed(call("history"))
     assert "baseline.json" in text.splitlines()[0]
 
 
@@ -196,17 +190,14 @@ def test_nothing_is_pruned_while_a_run_goes(
     monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     with lock.MachineLock():
         for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
-            code, _, err = call("history", *action)
-            assert code == 2
-            assert_one_sentence(err, "another rigproof run has this machine")
+            assert_refused(call("history", *action), 2, "another rigproof run has this machine")
     assert len(list(out.glob("run-*"))) == 4
 
 
 def test_made_anew(call: Call, out: Path) -> None:
     before = call("history", "--export", "jsonl")[1]
     shutil.rmtree(out / "run-1")
-    code, text, err = call("history", "--rebuild")
-    assert (code, err) == (0, "")
+    text = printed(call("history", "--rebuild"))
     assert (
         "the history was made anew, with 4 nights; the old file is kept as "
         "history.sqlite3.replaced-"
@@ -217,8 +208,7 @@ def test_made_anew(call: Call, out: Path) -> None:
 def test_a_damaged_history_is_said_and_made_anew(call: Call, out: Path) -> None:
     call("history")
     location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
-    code, text, err = call("history")
-    assert (code, err) == (0, "")
+    text = printed(call("history"))
     assert (
         "is damaged (file is not a database): the history was made anew, with 4 nights"
         in text.splitlines()[0]
@@ -229,10 +219,10 @@ def test_a_damaged_history_is_said_and_made_anew(call: Call, out: Path) -> None:
 def test_a_newer_history_is_said(call: Call, out: Path) -> None:
     with Store.open(location.database(out, MACHINE)) as store:
         store.connection.execute("PRAGMA user_version = 9")
-    code, text, err = call("history")
-    assert (code, text) == (3, "")
-    assert_one_sentence(
-        err, "is of version 9, newer than this rigproof knows (2): install that newer rigproof"
+    assert_refused(
+        call("history"),
+        3,
+        "is of version 9, newer than this rigproof knows (2): install that newer rigproof",
     )
 
 
@@ -243,31 +233,27 @@ def test_another_machine_in_the_same_folder(call: Call, out: Path) -> None:
         "other machines with a history here: machine-2 (--machine-id shows one)"
         in call("history")[1]
     )
-    code, text, _ = call("history", "--machine-id", "machine-2")
-    assert code == 0
+    text = printed(call("history", "--machine-id", "machine-2"))
     assert text.splitlines()[0] == "machine machine-2: 1 night recorded"
     for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
-        code, _, err = call("history", "--machine-id", "machine-2", *action)
-        assert code == 2
-        assert_one_sentence(
-            err, "the history of machine-2 is another machine's: start this on that machine"
+        assert_refused(
+            call("history", "--machine-id", "machine-2", *action),
+            2,
+            "the history of machine-2 is another machine's: start this on that machine",
         )
-    code, _, err = call("history", "--machine-id", "machine-3")
-    assert code == 2
-    assert_one_sentence(
-        err,
-        (
-            "reports: holds no history of machine-3 (there is one of machine-1, machine-2: "
-            "--machine-id shows it)"
-        ),
+    assert_refused(
+        call("history", "--machine-id", "machine-3"),
+        2,
+        "reports: holds no history of machine-3 (there is one of machine-1, machine-2: "
+        "--machine-id shows it)",
     )
 
 
 def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
-    code, _, err = call("history")
-    assert code == 2
-    assert_one_sentence(
-        err, "reports: holds no history of machine-1: give the folder of its runs with --out"
+    assert_refused(
+        call("history"),
+        2,
+        "reports: holds no history of machine-1: give the folder of its runs with --out",
     )
     assert not (tmp_path / "reports").exists()
     assert call("history", "--rebuild")[0] == 2
@@ -290,9 +276,7 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_the_call(call: Call, out: Path, given: tuple[str, ...], told: str) -> None:
-    code, _, err = call("history", *given)
-    assert code == 2
-    assert_one_sentence(err, told)
+    assert_refused(call("history", *given), 2, told)
     assert len(list(out.glob("run-*"))) == 4
 
 
@@ -302,8 +286,7 @@ def test_what_it_says_of_damage_is_in_the_readers_language(call: Call, out: Path
     (folder / "baseline.json").write_text("{}")
     (folder / "nights" / "run-9.json").write_text("{}")
     location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
-    code, text, err = call("history", "--lang", "zh-CN")
-    assert (code, err) == (0, "")
+    text = printed(call("history", "--lang", "zh-CN"))
     baseline, anew = text.splitlines()[:2]
     assert all(one in baseline for one in ("baseline.json", "不是能读取的证书", "请放回它的副本"))
     for one in (

@@ -7,10 +7,10 @@ from pathlib import Path
 import journals
 import msgspec
 import pytest
+from command import Call, printed
 from gpu_machine import machine
 from msgspec.structs import replace
 from runs import machine_root, unpacked, write_segment
-from test_command_line import Call, call  # noqa: F401 - a fixture
 
 from acceptance.core import parts
 from acceptance.core.evidence import AnyBody, Observed, ToolRan
@@ -49,9 +49,8 @@ def run(folder: Path, value: float) -> Path:
 
 
 @pytest.mark.parametrize(("value", "code"), [(VALUE, 0), (9999.0, 3)])
-def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, code: int) -> None:  # noqa: F811
-    found, out, err = call("judge", str(run(tmp_path, value)), "--from-logs")
-    assert (found, err) == (code, "")
+def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, code: int) -> None:
+    out = printed(call("judge", str(run(tmp_path, value)), "--from-logs"), code)
     told = f"{NAME}: the journal has {COPY} = 9999 on memory, but its log has {VALUE:.9g}\n"
     assert out.startswith(f"{told if code else ''}1 of 1 values were compared with the logs")
     assert bool(code) == out.endswith("\nUNJUDGED: the logs do not prove this PASS (see above)\n")
@@ -61,15 +60,13 @@ def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, c
 
 def test_the_logs_of_a_training_on_gpus_tell_what_its_journal_has(
     tmp_path: Path,
-    call: Call,  # noqa: F811
+    call: Call,
 ) -> None:
     run_dir = unpacked(TRAINED, tmp_path / "run")
-    code, out, err = call("judge", str(run_dir), "--from-logs")
-    assert (code, err) == (0, "")
+    out = printed(call("judge", str(run_dir), "--from-logs"))
     assert out.startswith("103 of 112 values were compared with the logs")
     log = run_dir / "logs/train.step-2.log"
     text = log.read_text()
     log.write_text(text.replace('"value": 318.83387663217275', '"value": 318.83412'))
-    code, out, _ = call("judge", str(run_dir), "--from-logs")
-    assert code == 3
+    out = printed(call("judge", str(run_dir), "--from-logs"), 3)
     assert "train.step: the journal has step_gpt2 = 318.833877 on gpu1, but its log has" in out

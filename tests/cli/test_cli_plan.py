@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from raising import raising
 
 from acceptance import resources
 from acceptance.__main__ import main
@@ -24,9 +25,6 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
 
-    def asked(*_: object, **__: object) -> None:
-        raise AssertionError("this machine was asked")
-
     for module, name in (
         (planning, "observe"),
         (inventory, "observe"),
@@ -39,7 +37,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (preflight, "station_notice"),
         (gpu_selection, "refuse_outside"),
     ):
-        monkeypatch.setattr(module, name, asked)
+        monkeypatch.setattr(module, name, raising(AssertionError("this machine was asked")))
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:

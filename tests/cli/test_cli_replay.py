@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 from cases import each
+from command import Call, printed
+from known import known
 from runs import unpacked
-from test_command_line import Call, call  # noqa: F401 - a fixture
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 PASSED, UNJUDGED = "1xh200-host-accept", "2xh200-host-burn-shared"
@@ -34,7 +35,7 @@ def files(folder: Path) -> dict[str, tuple[str, int]]:
 @each("speed", ["max", "0"])
 def test_it_ends_as_judge_does_and_writes_nothing(
     tmp_path: Path,
-    call: Call,  # noqa: F811
+    call: Call,
     name: str,
     code: int,
     speed: str,
@@ -53,28 +54,27 @@ def test_it_ends_as_judge_does_and_writes_nothing(
     assert "重放" in call("replay", str(run), "--speed", speed, "--lang", "zh-CN")[1]
 
 
-def test_a_run_that_was_cut_off_is_played_to_where_it_ended(tmp_path: Path, call: Call) -> None:  # noqa: F811
+def test_a_run_that_was_cut_off_is_played_to_where_it_ended(tmp_path: Path, call: Call) -> None:
     run = unpacked(RUNS / PASSED, tmp_path / "run")
     own = run / "journal.jsonl"
     lines = own.read_bytes().splitlines(keepends=True)
     own.write_bytes(b"".join(lines[:-4]) + lines[-4][:40])
     gpu = run / "telemetry-gpu.jsonl"
     gpu.write_bytes(gpu.read_bytes()[:20_000] + b"\n{}\n")
-    code, out, err = call("replay", str(run), "--speed", "max")
-    assert (code, err) == (3, "")
+    out = printed(call("replay", str(run), "--speed", "max"), 3)
     assert "journal.jsonl" in out
     assert "telemetry-gpu.jsonl" in out
     assert out.splitlines()[-1].startswith("UNJUDGED")
 
 
 @each("speed", ["-1", "fast", "1e9", "2000000", "nan", "", "1.2.3"])
-def test_what_is_no_speed(call: Call, speed: str) -> None:  # noqa: F811
+def test_what_is_no_speed(call: Call, speed: str) -> None:
     code, out, err = call("replay", "run", f"--speed={speed}")
     assert (code, out) == (2, "")
     assert "is no speed: give a number, such as 8" in err
 
 
-def test_a_folder_without_a_run(tmp_path: Path, call: Call) -> None:  # noqa: F811
+def test_a_folder_without_a_run(tmp_path: Path, call: Call) -> None:
     code, _, err = call("replay", str(tmp_path))
     assert code == 2
     assert str(tmp_path) in err
@@ -91,14 +91,12 @@ def test_it_ends_at_once_where_it_is_stopped_or_nobody_reads(tmp_path: Path, how
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
         text=True,
     ) as program:
-        assert program.stdout is not None
-        assert program.stderr is not None
-        assert program.stdout.readline().startswith("replay of ")
+        assert known(program.stdout).readline().startswith("replay of ")
         began = time.monotonic()
         if how == "interrupt":
             program.send_signal(signal.SIGINT)
-            assert program.stderr.read() == "rigproof: stopped\n"
+            assert known(program.stderr).read() == "rigproof: stopped\n"
         else:
-            program.stdout.close()
+            known(program.stdout).close()
         assert program.wait(60) == 3
         assert time.monotonic() - began < 10.0

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from command import Call, printed
 from lxml import etree
-from test_command_line import Call, call, record  # noqa: F401 - a fixture
+from test_command_line import record
 
 
-def test_the_card_is_written_beside_the_reports(tmp_path: Path, call: Call) -> None:  # noqa: F811
+def test_the_card_is_written_beside_the_reports(tmp_path: Path, call: Call) -> None:
     record(tmp_path / "run")
-    code, out, err = call("report", "run", "--card", "card.svg")
-    assert (code, err) == (0, "")
+    out = printed(call("report", "run", "--card", "card.svg"))
     assert "card.svg" in out.splitlines()
     picture = etree.parse(tmp_path / "card.svg").getroot()
     texts = [one.text for one in picture.iterfind(".//{*}text")]
@@ -29,7 +29,7 @@ def test_the_card_is_written_beside_the_reports(tmp_path: Path, call: Call) -> N
 def test_another_format_is_refused_before_anything_is_written(
     name: str,
     tmp_path: Path,
-    call: Call,  # noqa: F811
+    call: Call,
 ) -> None:
     run = record(tmp_path / "run")
     code, _, err = call("report", "run", "--card", name)
@@ -43,7 +43,7 @@ def test_another_format_is_refused_before_anything_is_written(
 def test_a_card_that_cannot_be_written_says_so(
     folder: str,
     tmp_path: Path,
-    call: Call,  # noqa: F811
+    call: Call,
 ) -> None:
     record(tmp_path / "run")
     if folder == "run":

@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import journals
@@ -18,10 +17,11 @@ import msgspec
 import product_session
 import pytest
 from cases import each
+from command import Call, assert_one_sentence, assert_refused, printed
+from raising import raising
 from runs import write_segment, write_views
 
 from acceptance import __main__, resources
-from acceptance.__main__ import main
 from acceptance.cli import judge, parser
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, RunClosed, RunStarted
@@ -30,36 +30,7 @@ from acceptance.observe import inventory
 from acceptance.reports import advice, languages
 from acceptance.run import lock, signals, supervisor
 
-Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
-
-
-@pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Call:
-    """Runs the command line in a folder of its own: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    product_session.known_machine(monkeypatch)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-def assert_one_sentence(err: str, *words: str) -> None:
-    assert err.count("\n") == 1
-    assert err.startswith("rigproof: ")
-    assert "Traceback" not in err
-    for word in words:
-        assert word in err
 
 
 # --- the call itself ---
@@ -71,8 +42,7 @@ def test_a_verb_is_a_file_and_a_line() -> None:
 
 
 def test_help_agrees_with_what_there_is(call: Call) -> None:
-    code, out, err = call("--help")
-    assert (code, err) == (0, "")
+    out = printed(call("--help"))
     for verb in parser.VERBS:
         assert re.search(rf"^ +{verb}\s", out, re.MULTILINE)
         assert call(verb, "--help")[0] == 0
@@ -171,22 +141,23 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
     ],
 )
 def test_a_wrong_call(call: Call, arguments: list[str], words: list[str]) -> None:
-    code, out, err = call(*arguments)
-    assert code == 2
-    assert out == ""
-    assert_one_sentence(err, *words)
+    assert_refused(call(*arguments), 2, *words)
 
 
 def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    code, _, err = call("plan", "--station", "docker")
-    assert code == 2
-    assert_one_sentence(
-        err, "DOCKER_HOST=unix:///nowhere/docker.sock does not answer", "STATION=host"
+    assert_refused(
+        call("plan", "--station", "docker"),
+        2,
+        "DOCKER_HOST=unix:///nowhere/docker.sock does not answer",
+        "STATION=host",
     )
-    code, _, err = call("plan", "--profile", "nightmare")
-    assert code == 2
-    assert_one_sentence(err, "'nightmare'", "smoke, accept, nightly, train, soak")
+    assert_refused(
+        call("plan", "--profile", "nightmare"),
+        2,
+        "'nightmare'",
+        "smoke, accept, nightly, train, soak",
+    )
 
 
 def test_a_check_that_does_not_exist(call: Call) -> None:
@@ -197,9 +168,9 @@ def test_a_check_that_does_not_exist(call: Call) -> None:
 
 
 def test_a_gpu_that_does_not_exist(call: Call) -> None:
-    code, _, err = call("plan", "--gpus", "0,99")
-    assert code == 2
-    assert_one_sentence(err, "--gpus ", "there is no gpu", "this machine has ")
+    assert_refused(
+        call("plan", "--gpus", "0,99"), 2, "--gpus ", "there is no gpu", "this machine has "
+    )
 
 
 @pytest.mark.parametrize("verb", ["plan", "accept"])
@@ -207,9 +178,9 @@ def test_gpus_that_are_hidden_from_outside(
     call: Call, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    code, _, err = call(verb)
-    assert code == 2
-    assert_one_sentence(err, "CUDA_VISIBLE_DEVICES=1 hides GPUs from CUDA: unset it", "GPUS=0,1")
+    assert_refused(
+        call(verb), 2, "CUDA_VISIBLE_DEVICES=1 hides GPUs from CUDA: unset it", "GPUS=0,1"
+    )
     assert list(Path().iterdir()) == [], "nothing was begun"
 
 
@@ -319,10 +290,7 @@ HEAD = 'schema = 1\nname = "m"\n'
 )
 def test_a_wrong_machine_file(call: Call, text: str, words: list[str]) -> None:
     Path("box.toml").write_text(text, encoding="utf-8")
-    code, out, err = call("plan", "--machine", "box.toml")
-    assert code == 2
-    assert out == ""
-    assert_one_sentence(err, "box.toml", *words)
+    assert_refused(call("plan", "--machine", "box.toml"), 2, "box.toml", *words)
 
 
 def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
@@ -332,9 +300,7 @@ def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
         (".", ["it is a folder, not a file"]),
         ("latin.toml", ["not UTF-8"]),
     ):
-        code, _, err = call("plan", "--machine", file)
-        assert code == 2
-        assert_one_sentence(err, file, *words)
+        assert_refused(call("plan", "--machine", file), 2, file, *words)
 
 
 @pytest.mark.parametrize(
@@ -357,18 +323,13 @@ def test_a_machine_file_that_contradicts_the_checks(
     call: Call, text: str, words: list[str]
 ) -> None:
     Path("box.toml").write_text(HEAD + text, encoding="utf-8")
-    code, _, err = call("plan", "--machine", "box.toml")
-    assert code == 2
-    assert_one_sentence(err, "box.toml", *words)
+    assert_refused(call("plan", "--machine", "box.toml"), 2, "box.toml", *words)
 
 
 def test_a_plan_with_every_limit(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     Path("box.toml").write_text(HEAD + "gpus = 0\n", encoding="utf-8")
-    code, out, err = call(
-        "plan", "--machine", "box.toml", "--profile", "smoke", "--station", "host"
-    )
-    assert (code, err) == (0, "")
+    out = printed(call("plan", "--machine", "box.toml", "--profile", "smoke", "--station", "host"))
     assert "gpu_count on machine = 0: box.toml declares 0 GPUs (declared in box.toml)" in out
     assert "cannot detect: " in out
 
@@ -384,13 +345,11 @@ def record(folder: Path, bodies: list[Body] | None = None) -> Path:
 
 def test_judge_and_report_agree(call: Call, tmp_path: Path) -> None:
     run = record(tmp_path / "run")
-    code, out, err = call("judge", "run")
-    assert (code, err) == (0, "")
+    out = printed(call("judge", "run"))
     assert out.startswith("evidence: ")
     assert out.splitlines()[1:] == ["PASS: 1 passed"]
     assert not (run / "verdict.json").exists()
-    code, out, _ = call("report", "run")
-    assert code == 0
+    out = printed(call("report", "run"))
     assert out.splitlines()[-1] == "PASS: 1 passed"
     for name in (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT):
         assert str(Path("run") / name) in out
@@ -420,8 +379,7 @@ def test_a_run_is_told_in_the_language_that_is_asked_for(
     assert english in call("judge", "run")[1]
     assert chinese in call("judge", "run", "--lang", "zh_CN")[1]
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
-    code, out, err = call("report", "run")
-    assert (code, err) == (1, "")
+    out = printed(call("report", "run"), 1)
     assert chinese in out
     page = (run / run_folder.PAGE).read_text(encoding="utf-8")
     assert '<html lang="zh-CN"' in page
@@ -478,8 +436,7 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
         code, _, err = call("report", "cut")
     assert code == 2
     assert_one_sentence(err, "another rigproof run has this machine")
-    code, out, _ = call("report", "cut")
-    assert code == 3
+    out = printed(call("report", "cut"), 3)
     assert "an earlier run (cut) was never finished: the harness was killed" in out
     assert "link.copy was running" in out
     last = out.splitlines()[-1]
@@ -547,8 +504,7 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
     ],
 )
 def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
-    found, out, err = call("read", tool, str(RECORDINGS / file))
-    assert (found, err) == (code, "")
+    out = printed(call("read", tool, str(RECORDINGS / file)), code)
     said = json.loads(out)
     assert list(said) == ["tool", "outcome", "reason", "readings", "events"]
     assert said["tool"] == tool
@@ -560,8 +516,7 @@ def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
 @each("tool", ["stress-ng", "stressapptest", "fio"])
 def test_read_what_is_no_recording(call: Call, tool: str, data: bytes) -> None:
     Path("file").write_bytes(data)
-    code, out, err = call("read", tool, "file")
-    assert (code, err) == (3, "")
+    out = printed(call("read", tool, "file"), 3)
     assert json.loads(out)["outcome"] == "error"
 
 
@@ -575,12 +530,14 @@ def test_read_what_another_system_wrote(call: Call, tmp_path: Path, encoding: st
 
 def test_read_a_file_that_is_not_there(call: Call) -> None:
     for file, why in (("nowhere.txt", "No such file"), (".", "it is a folder, not a file")):
-        code, out, err = call("read", "stress-ng", file)
-        assert (code, out) == (2, "")
-        assert_one_sentence(err, file, why, "give the file that holds what stress-ng printed")
-        code, out, err = call("read", "sheet", file)
-        assert (code, out) == (2, "")
-        assert_one_sentence(err, file, why, "give the sheet's file, or -")
+        assert_refused(
+            call("read", "stress-ng", file),
+            2,
+            file,
+            why,
+            "give the file that holds what stress-ng printed",
+        )
+        assert_refused(call("read", "sheet", file), 2, file, why, "give the sheet's file, or -")
 
 
 def test_read_standard_input(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -594,22 +551,17 @@ def test_read_standard_input(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "observe", product_session.observed)
-    code, out, _ = call("inventory")
-    assert code == 0
+    out = printed(call("inventory"))
     rows = [line.split("  ")[0] for line in out.splitlines()]
     assert {"processor", "memory", "GPUs"} <= set(rows)
     assert "next: rigproof inventory --write FILE" in rows
     assert "处理器" in call("inventory", "--lang", "zh-CN")[1]
-    code, out, _ = call("inventory", "--json")
-    assert code == 0
+    out = printed(call("inventory", "--json"))
     assert {"cpu", "memory", "disks", "board"} <= set(json.loads(out))
-    code, out, _ = call("inventory", "--write", "box.toml")
-    assert code == 0
+    out = printed(call("inventory", "--write", "box.toml"))
     assert "correct it by hand" in out
     assert "schema = 1" in Path("box.toml").read_text(encoding="utf-8")
-    code, _, err = call("inventory", "--write", "box.toml")
-    assert code == 2
-    assert_one_sentence(err, "box.toml", "is there already")
+    assert_refused(call("inventory", "--write", "box.toml"), 2, "box.toml", "is there already")
     code, out, _ = call("inventory", "--write", "a b $(x).toml", "--lang", "zh-CN")
     assert (code, "请手工改正" in out) == (0, True)
     assert out.endswith("\"rigproof accept --machine 'a b $(x).toml'\"\n")
@@ -626,7 +578,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             ZeroDivisionError("oh\nno"),
             3,
-            "an error of rigproof's own in test_command_line.py, line",
+            "an error of rigproof's own in raising.py, line",
         ),
         (
             PermissionError(13, "Permission denied", "/some/where"),
@@ -645,10 +597,8 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_trouble_looks_like_a_verdict(
     call: Call, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, said: str | None
 ) -> None:
-    def verb(_options: object) -> int:
-        raise raised
 
-    monkeypatch.setattr(judge, "run", verb)
+    monkeypatch.setattr(judge, "run", raising(raised))
     found, out, err = call("judge", "x")
     assert (found, out) == (code, "")
     if said is None:

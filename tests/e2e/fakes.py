@@ -8,6 +8,8 @@ from pathlib import Path
 from replay import host
 
 STRESS_NG = host.printed("stress-ng", ["--timeout", "1s", "--cpu", "0"])
+from executable import executable
+
 STRESS_NG_FAILING = STRESS_NG.replace(
     "stress-ng: metrc: [4543] stressor",
     (
@@ -47,10 +49,7 @@ def write(folder: Path, tool: str, fault: str) -> Path:
 
 def program(folder: Path, name: str, script: str) -> Path:
     """Put a shell script of this name into the folder."""
-    file = folder / name
-    file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    file.chmod(0o755)
-    return file
+    return executable(folder / name, f"#!/bin/sh\n{script}\n")
 
 
 def dmidecode(folder: Path, slots: list[str]) -> Path:

@@ -14,6 +14,7 @@ from gpu_machine import device, link, machine, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from journals import bodies, entries, without_siblings
+from known import known
 from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
 from synthetic_machines import inventory, planned
@@ -397,7 +398,6 @@ def test_a_machine_files_own_limit_does_not_raise_a_ceiling() -> None:
     own = book.after(
         [Override("copy_h2d", "override", Limit("GB/s", "mine", low=1.0, high=1e9), own=True)]
     )
-    held = own.ceiling("copy_h2d", Gpu(1))
-    assert held is not None
+    held = known(own.ceiling("copy_h2d", Gpu(1)))
     assert held == book.ceiling("copy_h2d", Gpu(1))
     assert own.ceiling("gpu_count", "machine") is None

@@ -8,6 +8,7 @@ from itertools import permutations
 import msgspec
 import pytest
 from boxes import BOXES
+from known import known
 from synthetic_machines import SHEETS, inventory
 from worded import worded
 
@@ -124,8 +125,7 @@ def test_a_basis_names_the_link() -> None:
     found = entries("2x3090ti-bridge.toml")
 
     def basis(name: str) -> str:
-        limit = found[name, GPUS].limit
-        assert limit is not None
+        limit = known(found[name, GPUS].limit)
         return str(worded(limit.basis))
 
     assert basis("collective_all_reduce") == (

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import pytest
 from cases import each
+from known import known
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
@@ -21,9 +21,8 @@ EVERYTHING = machine_file.read(Path(__file__).resolve().parents[1] / "machine/ev
 def facts(declared: Machine) -> dict[tuple[str, str | None], Limit]:
     found = {}
     for entry in declaration.declared_limits(declared, "box.toml"):
-        assert entry.limit is not None
         assert words.text(entry.origin) == "declared in box.toml"
-        assert "box.toml" in words.text(entry.limit.basis)
+        assert "box.toml" in words.text(known(entry.limit).basis)
         assert not entry.own
         assert (entry.measurement, entry.component) not in found
         found[entry.measurement, entry.component] = entry.limit
@@ -119,33 +118,31 @@ def test_a_basis_says_where_in_the_file(key: tuple[str, str], basis: str) -> Non
     assert words.text(facts(EVERYTHING)[key].basis) == basis
 
 
-def test_modules_are_counted_from_their_tables_where_no_count_is_given() -> None:
-    declared = Machine(schema=1, name="box", memory=DeclaredMemory(dimm=EVERYTHING.memory.dimm))
-    limit = facts(declared)["dimm_count", MEMORY]
-    assert (limit.low, limit.high, words.text(limit.basis)) == (
-        2,
-        2,
-        "box.toml lists the modules in 2 slots",
-    )
-
-
-def test_a_count_of_modules_needs_no_tables_of_them() -> None:
-    limit = facts(Machine(schema=1, name="box", memory=DeclaredMemory(dimms=12)))[
-        "dimm_count", MEMORY
-    ]
-    assert (limit.low, limit.high, words.text(limit.basis)) == (
-        12,
-        12,
-        "box.toml declares memory.dimms = 12",
-    )
-
-
-@pytest.mark.parametrize(
-    ("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")]
+@each(
+    "declared, key, count, basis",
+    [
+        (
+            {"memory": DeclaredMemory(dimm=EVERYTHING.memory.dimm)},
+            ("dimm_count", MEMORY),
+            2,
+            "box.toml lists the modules in 2 slots",
+        ),
+        (
+            {"memory": DeclaredMemory(dimms=12)},
+            ("dimm_count", MEMORY),
+            12,
+            "box.toml declares memory.dimms = 12",
+        ),
+        ({"gpus": 0}, ("gpu_count", MACHINE), 0, "box.toml declares 0 GPUs"),
+        ({"gpus": 1}, ("gpu_count", MACHINE), 1, "box.toml declares 1 GPU"),
+    ],
+    told=["modules by their tables", "modules without tables", "no GPU", "one GPU"],
 )
-def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
-    limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", MACHINE]
-    assert (limit.low, limit.high, words.text(limit.basis)) == (gpus, gpus, basis)
+def test_so_many_must_be_shown(
+    declared: dict[str, Any], key: tuple[str, str], count: int, basis: str
+) -> None:
+    limit = facts(Machine(schema=1, name="box", **declared))[key]
+    assert (limit.low, limit.high, words.text(limit.basis)) == (count, count, basis)
 
 
 def test_own_limits_are_stamped_as_overrides() -> None:
@@ -179,20 +176,16 @@ def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_
     book = LimitBook(
         tuple(declaration.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml"))
     )
-    found = book.find("burn_bf16", Gpu(1))
-    assert found is not None
-    assert found.limit is not None
-    assert (found.limit.low, found.own) == (500, True)
+    found = known(book.find("burn_bf16", Gpu(1)))
+    assert (known(found.limit).low, found.own) == (500, True)
     assert book.find("burn_bf16", Gpu(0)) is None
-    every = book.find("burn_f8", Gpu(0))
-    assert every is not None
-    assert every.limit is not None
-    assert (every.limit.low, words.text(every.origin), every.own) == (
+    every = known(book.find("burn_f8", Gpu(0)))
+    assert (known(every.limit).low, words.text(every.origin), every.own) == (
         980.0,
         "override in box.toml",
         False,
     )
-    assert words.text(every.limit.basis) == (
+    assert words.text(known(every.limit).basis) == (
         "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
     )
     assert len(book.entries) == 6
@@ -239,26 +232,15 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
     )
     book = LimitBook((default,))
 
-    def origin(made: LimitBook, measurement: str, component: Component) -> str:
-        found = made.find(measurement, component)
-        assert found is not None
-        return words.text(found.origin)
-
-    assert origin(book, "memory_copy", MEMORY) == "class default"
-    assert (
-        origin(book.after(derived), "memory_copy", MEMORY) == "derived from the DIMMs and box.toml"
-    )
-    assert (
-        origin(book.after([*own, *declared, *derived]), "memory_copy", MEMORY)
-        == "override in box.toml"
-    )
-    assert (
-        origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", CPU)
-        == "override in box.toml"
-    )
-    assert (
-        origin(book.after([*own, *declared, *derived]), "cpu_cores", CPU) == "declared in box.toml"
-    )
+    for made, measurement, component, origin in (
+        (book, "memory_copy", MEMORY, "class default"),
+        (book.after(derived), "memory_copy", MEMORY, "derived from the DIMMs and box.toml"),
+        (book.after([*own, *declared, *derived]), "memory_copy", MEMORY, "override in box.toml"),
+        (book.after([weak, *own, *declared, *derived]), "cpu_cores", CPU, "override in box.toml"),
+        (book.after([*own, *declared, *derived]), "cpu_cores", CPU, "declared in box.toml"),
+    ):
+        found = known(made.find(measurement, component))
+        assert words.text(found.origin) == origin
 
 
 def test_a_disk_is_declared_with_what_it_must_have() -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import msgspec
 import pytest
 from cases import each
+from known import known
 
 from acceptance.core import parts
 from acceptance.core.limit import GIB
@@ -77,8 +78,7 @@ def test_gpus_are_those_of_their_sheet_in_the_declared_slots() -> None:
     assert (first.name, first.model, first.device_id) == (Gpu(0), "NVIDIA H200", "10de:2335")
     assert (first.link_generation, first.link_width) == (4, 8)
     assert first.memory_bytes == 141 * GIB
-    traits = first.traits
-    assert traits is not None
+    traits = known(first.traits)
     assert (traits.compute_capability, traits.power_limit_w, traits.ecc_enabled) == (
         "9.0",
         700.0,
@@ -267,8 +267,7 @@ def test_memory_and_its_modules() -> None:
 def test_disks_are_what_their_sheets_say() -> None:
     table = [{**DISK, "count": 2}, {"model": "CT500MX500SSD4"}, {"model": "Nobody's"}]
     found = declared(disk=table)
-    disks = found.inventory.disks
-    assert disks is not None
+    disks = known(found.inventory.disks)
     assert [(one.name, one.kind, one.transport) for one in disks] == [
         ("nvme0n1", "nvme", "nvme"),
         ("nvme1n1", "nvme", "nvme"),

@@ -5,7 +5,7 @@ the same machines with one fault fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -13,6 +13,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 
 from acceptance import resources
 from acceptance.core.component import Component
@@ -89,6 +90,15 @@ def unheld(found: LimitBook, measurement: str, component: Component = Gpu(0)) ->
     return told_of(entry.unlimited)
 
 
+def assert_graded(
+    found: LimitBook, component: Component = Gpu(0), **values: Mapping[float, str]
+) -> None:
+    """Each measurement's limit says this word of each of these values."""
+    for measurement, words_ in values.items():
+        limit = held(found, measurement, component)
+        assert {value: limit.grade(value) for value in words_} == words_, measurement
+
+
 # --- links and copies ---
 
 
@@ -113,8 +123,7 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
             assert limit.grade(value) == "pass"
             assert limit.grade(value / 2) == "fail"  # half the lanes
         for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
-            assert lesser is not None
-            assert limit.grade(lesser[0]) == "fail"
+            assert limit.grade(known(lesser)[0]) == "fail"
 
 
 def test_every_copy_over_the_link_is_limited_by_it() -> None:
@@ -173,8 +182,7 @@ def test_box_e_shows_no_slot() -> None:
     )
     assert held(found, "gpu_link_gen").low == 5
     assert "a VM withholds it" in told_of(held(found, "gpu_link_width").basis)
-    assert held(found, "gpu_sm_count").grade(132) == "pass"
-    assert held(found, "gpu_memory_total").grade(143771 / 1024) == "pass"
+    assert_graded(found, gpu_sm_count={132: "pass"}, gpu_memory_total={143771 / 1024: "pass"})
     assert (
         found.find("nvlink_active", Gpu(0)) is None
     )  # the driver lists none there, so there is nothing to judge
@@ -199,18 +207,12 @@ def test_a_link_below_the_lesser_side_fails(
     )
     found = book([gpu])
     gen, width = min(card_gen, slot_gen), min(card, slot)
-    assert (
-        held(found, "gpu_link_gen").grade(gen)
-        == held(found, "gpu_link_width").grade(width)
-        == "pass"
+    assert_graded(
+        found,
+        gpu_link_gen={gen: "pass", gen - 1: "fail"},
+        gpu_link_width={width: "pass", width / 2: "fail"},
     )
-    assert (
-        held(found, "gpu_link_gen").grade(gen - 1)
-        == held(found, "gpu_link_width").grade(width / 2)
-        == "fail"
-    )
-    whole = data_rate(gen, width)
-    assert whole is not None
+    whole = known(data_rate(gen, width))
     assert held(found, "copy_h2d").grade(whole[0]) == "pass"
     for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
         assert lesser is None or held(found, "copy_d2h").grade(lesser[0]) == "fail"
@@ -248,8 +250,8 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
             "pass",
             "fail",
         )
-        assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs) == "pass"
-        assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs / 2) == "fail"
+        speed = one.nvlink.link_gbs
+        assert_graded(found, nvlink_speed={speed: "pass", speed / 2: "fail"})
 
 
 @pytest.mark.parametrize(
@@ -269,12 +271,10 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
     ],
 )
 def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
-    one = BY_NAME[model].nvlink
-    assert one is not None
+    one = known(BY_NAME[model].nvlink)
     found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
     assert told_of(held(found, "nvlink_active").basis).startswith(told)
-    entry = found.find("nvlink_active", Gpu(0))
-    assert entry is not None
+    entry = known(found.find("nvlink_active", Gpu(0)))
     assert told_of(entry.origin) == f"sheet of {model}"
 
 
@@ -291,8 +291,7 @@ def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
     ],
 )
 def test_speeds_that_drivers_report_pass(model: str, reported: float) -> None:
-    one = BY_NAME[model].nvlink
-    assert one is not None
+    one = known(BY_NAME[model].nvlink)
     found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
     assert held(found, "nvlink_speed").grade(reported) == "pass"
 
@@ -354,9 +353,8 @@ def test_links_of_unknown_models_are_recorded_only() -> None:
     ],
 )
 def test_memory_as_drivers_show_it_passes(model: str, mib: int) -> None:
-    limit = held(book([seen(model)]), "gpu_memory_total")
-    assert limit.grade(mib / 1024) == "pass"
-    assert limit.grade(mib / 1024 * 11 / 12) == "fail"
+    gib = mib / 1024
+    assert_graded(book([seen(model)]), gpu_memory_total={gib: "pass", gib * 11 / 12: "fail"})
 
 
 @each("one", SHEETS, told=lambda one: one.name)
@@ -374,8 +372,7 @@ def test_a_doubtful_fact_limits_nothing() -> None:
     assert "(12 or 18)" in unheld(found, "nvlink_active")
     assert "(not tried)" in unheld(found, "p2p_supported", Pair(Gpu(0), Gpu(1)))
     for name in ("gpu_sm_count", "gpu_memory_total", "nvlink_active"):
-        entry = found.find(name, Gpu(0))
-        assert entry is not None
+        entry = known(found.find(name, Gpu(0)))
         assert told_of(entry.origin) == "sheet of H100 SXM5 80GB"
 
 
@@ -389,15 +386,15 @@ def test_box_a_over_its_bridge() -> None:
     ]
     found = book(gpus, pairs(2, 4, "ok"))
     for way, on, off in ((Pair(Gpu(0), Gpu(1)), 52.77, 6.23), (Pair(Gpu(1), Gpu(0)), 52.89, 6.23)):
-        assert held(found, "p2p_supported", way).grade(1) == "pass"
-        assert held(found, "p2p_supported", way).grade(0) == "fail"
-        assert held(found, "p2p_gain", way).grade(on / off) == "pass"
-        assert held(found, "p2p_write", way).grade(on) == "pass"
-        assert held(found, "p2p_gain", way).grade(1.0) == "fail"
-        assert held(found, "p2p_write", way).grade(on / 2) == "fail"  # two of four links
+        assert_graded(
+            found,
+            way,
+            p2p_supported={1: "pass", 0: "fail"},
+            p2p_gain={on / off: "pass", 1.0: "fail"},
+            p2p_write={on: "pass", on / 2: "fail"},  # two of four links
+        )
     apart = book([replace(gpu, nvlink_active=0) for gpu in gpus], pairs(2, 0, "not-supported"))
-    assert held(apart, "p2p_supported", Pair(Gpu(0), Gpu(1))).grade(1) == "fail"
-    assert held(apart, "p2p_supported", Pair(Gpu(0), Gpu(1))).grade(0) == "pass"
+    assert_graded(apart, Pair(Gpu(0), Gpu(1)), p2p_supported={1: "fail", 0: "pass"})
     assert "no bridge is seen" in unheld(apart, "nvlink_active")
     assert "NVLinks are not known" in unheld(book(gpus), "p2p_supported", Pair(Gpu(0), Gpu(1)))
 
@@ -410,10 +407,12 @@ def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
         (Pair(Gpu(0), Gpu(1)), 22.43, 21.89),
         (Pair(Gpu(1), Gpu(0)), 22.50, 22.46),
     ):
-        assert held(found, "p2p_supported", way).grade(0) == "pass"
-        assert held(found, "p2p_supported", way).grade(1) == "fail"
-        assert held(found, "p2p_gain", way).grade(on / off) == "pass"
-        assert held(found, "p2p_gain", way).grade(0.5) == "fail"
+        assert_graded(
+            found,
+            way,
+            p2p_supported={0: "pass", 1: "fail"},
+            p2p_gain={on / off: "pass", 0.5: "fail"},
+        )
         assert "without NVLink" in unheld(found, "p2p_write", way)
     basis = told_of(held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).basis)
     assert "early drivers advertised it there and delivered wrong data" in basis
@@ -435,15 +434,14 @@ def test_published_nvlink_machines_pass(
 ) -> None:
     gpus = [seen(model, n, nvlink_active=links, nvlink_total=links) for n in range(count)]
     found = book(gpus, pairs(count, links, "ok"))
-    for a in range(count):
-        for b in range(count):
-            if a != b:
-                way = Pair(Gpu(a), Gpu(b))
-                assert held(found, "p2p_write", way).grade(on) == "pass"
-                assert held(found, "p2p_write", way).grade(on / 2) == "fail"
-                assert held(found, "p2p_gain", way).grade(on / off) == "pass"
-                assert held(found, "p2p_gain", way).grade(1.0) == "fail"
-                assert held(found, "p2p_supported", way).low == 1
+    for facts in pairs(count, links, "ok"):
+        assert_graded(
+            found,
+            Pair(facts.a, facts.b),
+            p2p_write={on: "pass", on / 2: "fail"},
+            p2p_gain={on / off: "pass", 1.0: "fail"},
+            p2p_supported={1: "pass", 0: "fail"},
+        )
 
 
 def test_pairs_over_pci_express() -> None:
@@ -642,8 +640,7 @@ def test_every_limit_can_fail_and_says_where_it_is_from(
     entries: list[Override] = list(book(gpus, ways).entries)
     names = {gpu.name for gpu in gpus}
     for entry in entries:
-        assert entry.component is not None
-        assert set(entry.component.ends) <= names
+        assert set(known(entry.component).ends) <= names
         assert entry.origin
         assert not entry.own
         if entry.limit is None:

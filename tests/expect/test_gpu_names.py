@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 from cases import each
+from known import known
 
 from acceptance.core.message import Listed, Message
 from acceptance.expect import gpu_limits, gpu_names
@@ -131,8 +132,7 @@ def test_a_name_of_several_models_is_never_guessed(name: str, models: tuple[str,
 )
 def test_what_no_sheet_has_is_compared_as_it_stands(name: str, near: str) -> None:
     assert meant(name) == ()
-    told = read(name)
-    assert told is not None
+    told = known(read(name))
     assert told.code == "gpu_model_like"
     assert isinstance(told.values["near"], Listed)
     assert told.values["near"].items[0] == near
@@ -142,22 +142,19 @@ def test_what_no_sheet_has_is_compared_as_it_stands(name: str, near: str) -> Non
 
 @each("name", ["Radeon", "RTX", "NVIDIA", "-", "Graphics Device"])
 def test_what_is_near_to_nothing_names_nothing(name: str) -> None:
-    told = read(name)
-    assert told is not None
+    told = known(read(name))
     assert (told.code, "near" in told.values) == ("gpu_model_without_sheet", False)
 
 
 def test_what_is_said_of_a_name() -> None:
     assert [read(one.nvml_names[0]) for one in SHEETS] == [None] * len(SHEETS)
     for name in ("4090", "GeForce RTX 4090"):
-        told = read(name, "NVIDIA GeForce RTX 4090" if name == "4090" else None)
-        assert told is not None
+        told = known(read(name, "NVIDIA GeForce RTX 4090" if name == "4090" else None))
         assert (told.code, told.values["model"]) == (
             "gpu_model_read",
             Listed(("NVIDIA GeForce RTX 4090",)),
         )
-    told = read("H200")
-    assert told is not None
+    told = known(read("H200"))
     assert (told.code, told.values["others"]) == (
         "gpu_model_first_of",
         Listed(("NVIDIA H200 NVL",)),

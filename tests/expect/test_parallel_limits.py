@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from boxes import BOXES, Box
 from cases import each
+from known import known
 from synthetic_machines import SHEETS, inventory
 from worded import worded
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.expect import gpu_limits, parallel
 from acceptance.expect.collective import host_way
+from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.parallel import parallel_ceilings, parallel_limits
@@ -20,12 +23,20 @@ from acceptance.loads.train.parallel_contract import EFFICIENCIES
 from acceptance.machine.gpu import gpus
 
 
-def entries(box: Box) -> dict[str, Override]:
-    """The limits of parallel training on a box."""
+def shown(box: Box) -> tuple[list[GpuFacts], list[PairFacts]]:
+    """The cards of a box, and the pairs of them."""
     seen = inventory(box)
     due = gpus(seen)
-    facts = gpu_limits.gpu_facts(due, None)
-    found = list(parallel_limits(facts, gpu_limits.pair_facts(seen, due), gpu_limits.sheets()))
+    return list(gpu_limits.gpu_facts(due, None)), list(gpu_limits.pair_facts(seen, due))
+
+
+def limits(facts: Sequence[GpuFacts], pairs: Sequence[PairFacts]) -> list[Override]:
+    return list(parallel_limits(facts, pairs, gpu_limits.sheets()))
+
+
+def entries(box: Box) -> dict[str, Override]:
+    """The limits of parallel training on a box."""
+    found = limits(*shown(box))
     names = [one.measurement for one in found]
     assert len(set(names)) == len(names)
     assert set(names) <= set(EFFICIENCIES)
@@ -79,8 +90,7 @@ def test_over_pci_express_two_cards_have_the_calculated_floors(slot: tuple[int, 
         assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.30
         assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.60
     for more, told in (("", "a calculated 0.46, not"), ("_accumulated", "a calculated 0.87, not")):
-        basis = found[f"parallel_ddp_efficiency{more}"].limit
-        assert basis is not None
+        basis = known(found[f"parallel_ddp_efficiency{more}"].limit)
         assert told in worded(basis.basis)
     assert not any("zero" in name for name in found)
 
@@ -107,83 +117,67 @@ def test_other_cards_over_pci_express_are_recorded(box: Box) -> None:
 
 
 def test_a_card_without_a_sheet_and_a_slot_that_is_not_known_have_no_floor() -> None:
-    box = BOXES["2x4090.toml"]
-    due = gpus(inventory(box))
-    facts = gpu_limits.gpu_facts(due, None)
+    facts, _ = shown(BOXES["2x4090.toml"])
     for given, sheets in (
         (facts, ()),
         (tuple(replace(one, slot_link_gen=None, card_link_gen=None) for one in facts), SHEETS),
     ):
-        known = tuple(SHEETS.values()) if sheets else ()
-        found = list(parallel_limits(given, (), known))
+        found = list(parallel_limits(given, (), tuple(SHEETS.values()) if sheets else ()))
         assert found
         assert all(one.limit is None for one in found)
 
 
 def test_the_slower_of_two_cards_over_pci_express_decides() -> None:
-    first, second = gpu_limits.gpu_facts(gpus(inventory(BOXES["2x4090.toml"])), None)
+    (first, second), _ = shown(BOXES["2x4090.toml"])
     for other in (replace(second, slot_link_width=4), replace(second, device_id="10de:ffff")):
         for cards in ((first, other), (other, first)):
-            assert not any(one.limit for one in parallel_limits(cards, (), gpu_limits.sheets()))
+            assert not any(one.limit for one in limits(cards, ()))
 
 
 def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parallel, "PCIE_TFLOPS", SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"])
-    cards = gpu_limits.gpu_facts(gpus(inventory(BOXES["2x4090.toml"])), None)
-    way = host_way(*cards)
-    assert way is not None
+    cards, _ = shown(BOXES["2x4090.toml"])
+    way = known(host_way(*cards))
     monkeypatch.setattr(parallel, "PCIE_GBS", way[0])
     assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
-    links = SHEETS["H200 SXM 141GB"].nvlink
-    assert links is not None
+    links = known(SHEETS["H200 SXM 141GB"].nvlink)
     monkeypatch.setattr(parallel, "SHARDED_GBS", 18 * links.link_gbs)
     assert low(entries(replace(H200, count=2))["parallel_zero2_efficiency"]) == 0.70
 
 
 def test_the_pair_with_the_fewest_links_decides() -> None:
-    seen = inventory(replace(H200, count=2))
-    due = gpus(seen)
-    facts = gpu_limits.gpu_facts(due, None)
-    one, other = gpu_limits.pair_facts(seen, due)
+    facts, (one, other) = shown(replace(H200, count=2))
     for pairs in ((one, replace(other, nvlinks=2)), (replace(one, nvlinks=2), other)):
-        found = {
-            limit.measurement: limit for limit in parallel_limits(facts, pairs, gpu_limits.sheets())
-        }
+        found = {limit.measurement: limit for limit in limits(facts, pairs)}
         assert found["parallel_zero2_efficiency"].limit is None
         assert found["parallel_ddp_efficiency"].limit is not None
 
 
 def test_cards_of_which_only_some_are_linked_have_no_floor() -> None:
-    box = replace(H200, count=3)
-    seen = inventory(box)
-    facts = gpu_limits.gpu_facts(gpus(seen), None)
+    facts, _ = shown(replace(H200, count=3))
     pairs = [PairFacts(Gpu(0), Gpu(1), 18, "ok"), PairFacts(Gpu(1), Gpu(0), 18, "ok")]
-    assert list(parallel_limits(facts, pairs, gpu_limits.sheets())) == []
+    assert limits(facts, pairs) == []
 
 
 def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
-    facts = gpu_limits.gpu_facts(gpus(inventory(H200)), None)
-    assert list(parallel_limits(facts[:1], (), gpu_limits.sheets())) == []
+    facts, _ = shown(H200)
+    assert limits(facts[:1], ()) == []
     assert list(parallel_ceilings(facts[:1])) == []
     found = list(parallel_ceilings(facts))
     assert [one.measurement for one in found] == list(EFFICIENCIES)
     for one in found:
-        assert one.limit is not None
-        assert one.limit.high == 1.15
-        assert "1.15" in worded(one.limit.basis)
+        assert known(one.limit).high == 1.15
+        assert "1.15" in worded(known(one.limit).basis)
     assert list(parallel_ceilings(facts[:2])) == found
 
 
 @each("box", [replace(H200, count=2), BOXES["2x3090ti-bridge.toml"]])
 def test_gpus_of_several_models_are_only_recorded(box: Box) -> None:
     """The slowest sets the pace, and the sum of what all do alone is out of reach."""
-    seen = inventory(box)
-    due = gpus(seen)
-    first, *others = gpu_limits.gpu_facts(due, None)
-    mixed = [replace(first, model="NVIDIA Another"), *others]
-    found = list(parallel_limits(mixed, gpu_limits.pair_facts(seen, due), gpu_limits.sheets()))
+    (first, *others), pairs = shown(box)
+    found = limits([replace(first, model="NVIDIA Another"), *others], pairs)
     assert [one.measurement for one in found] == list(EFFICIENCIES)
     assert not any(one.limit for one in found)
     assert "of several models" in worded(found[0].unlimited)

@@ -134,14 +134,6 @@ def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> No
     assert eta_s(made) == 17.0 + plan_builder.OVERHEAD_S
 
 
-def test_what_all_cores_do_together_takes_a_share_of_one_cores_time() -> None:
-    fill = collected("a.fill", seconds=3.0, core_seconds_per_gib=8.0)
-    for cores, seconds in ((0, 19.0), (1, 19.0), (16, 4.0)):
-        named = {**CLASSES, "core": tuple(map(Core, range(cores)))}
-        made = build([fill], components=named, book=LimitBook(BOOK.entries[:1]))
-        assert made.checks[0].seconds == seconds
-
-
 def test_a_component_class_without_members_owes_nothing() -> None:
     made = build([*BOTH, collected("c.none", Measures("power", "W", "none"))])
     assert names(made) == ["a.one", "b.two"]
@@ -192,15 +184,6 @@ def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:
     )
 
 
-def test_a_limit_for_one_component_leaves_no_other_unjudged() -> None:
-    classes = {**CLASSES, "cpu": ("cpu0", "cpu1")}
-    book = LimitBook((Override("power", "override in box.toml", WATT, "cpu0"), *BOOK.entries[1:]))
-    with pytest.raises(
-        PlanError, match="power on cpu1 has no limit, and nothing says why none can be"
-    ):
-        build(components=classes, book=book)
-
-
 @each(
     "pattern, found",
     [
@@ -246,16 +229,6 @@ def test_only_knows_no_prefixes_of_words() -> None:
 def test_only_that_selects_nothing_is_refused(only: list[str], told: str) -> None:
     with pytest.raises(PlanError, match=told):
         build([*BOTH, collected("b.burn", load="burn")], only=only)
-
-
-def test_an_empty_plan_is_refused() -> None:
-    with pytest.raises(PlanError, match="nothing is due"):
-        build([collected("a.one", load="burn"), collected("b.two", FAULTS, load="burn")])
-
-
-def test_an_unknown_class_of_components_is_refused() -> None:
-    with pytest.raises(PlanError, match="measures per rack, which is no class of components"):
-        build([collected("a.one", Measures("power", "W", "rack")), BOTH[1]])
 
 
 def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
@@ -411,76 +384,57 @@ def test_a_limit_for_a_gpu_is_no_gap_while_one_is_missing() -> None:
     assert made.gaps == ()
 
 
-def test_a_check_that_takes_its_time_for_each_gpu_costs_that_often() -> None:
-    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
-    made = build(
-        [collected("a.each", seconds=2.0, seconds_per_gpu=1.5)],
-        components=classes,
-        book=LimitBook(BOOK.entries[:1]),
-    )
-    assert [check.seconds for check in made.checks] == [6.5]
+def cores(count: int) -> Mapping[str, object]:
+    return {"components": {**CLASSES, "core": tuple(map(Core, range(count)))}}
 
 
-def test_a_check_that_takes_its_time_for_each_pair_costs_that_often() -> None:
-    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
-    made = build(
-        [collected("a.pairs", seconds=2.0, seconds_per_pair=0.5)],
-        components=classes,
-        book=LimitBook(BOOK.entries[:1]),
-    )
-    assert [check.seconds for check in made.checks] == [5.0]
+GIB = {"seconds": 3.0, "core_seconds_per_gib": 8.0}
+PARTS = {"seconds": 2.0, "load": "burn", "extra_load": "more"}
+TURNS = {"seconds": 2.0, "seconds_per_turn": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("loads_s", "seconds"), [({"burn": 3.0}, 5.0), ({"burn": 3.0, "more": 4.0}, 9.0)]
+@each(
+    "takes, more, seconds, slack_s",
+    [
+        ({"seconds": 2.0}, {}, 2.0, 0.0),
+        ({"seconds": 2.0, "seconds_per_gpu": 1.5}, {}, 6.5, 0.0),
+        ({"seconds": 2.0, "seconds_per_pair": 0.5}, {}, 5.0, 0.0),
+        (TURNS, {"turns": None}, 3.5, 0.0),
+        (TURNS, {"turns": 2}, 3.0, 0.0),
+        (TURNS, {"turns": 1}, 2.5, 0.0),
+        (PARTS, {"loads_s": {"burn": 3.0}}, 5.0, 0.0),
+        (PARTS, {"loads_s": {"burn": 3.0, "more": 4.0}}, 9.0, 0.0),
+        (GIB, cores(0), 19.0, 0.0),
+        (GIB, cores(1), 19.0, 0.0),
+        (GIB, cores(16), 4.0, 0.0),
+        (
+            {"seconds": 2.0, "slack": 10.0, "slack_per_gib": 1.5},
+            {"memory_gib": 4.0},
+            2.0,
+            16.0,
+        ),
+    ],
+    told=[
+        *("the same for any number of GPUs", "for each GPU", "for each pair"),
+        *("where nothing says how many share the way to the host, all do", "two take turns"),
+        *("no turns", "one part", "a part that the profile names costs its seconds"),
+        *("no core is known", "one core", "all cores together take a share of one core's time"),
+        "the slack for each GiB counts for the time limit alone",
+    ],
 )
-def test_a_part_that_the_profile_names_costs_its_seconds(
-    loads_s: dict[str, float], seconds: float
+def test_what_a_check_costs(
+    takes: Mapping[str, Any], more: Mapping[str, Any], seconds: float, slack_s: float
 ) -> None:
-    made = build(
-        [collected("a.parts", seconds=2.0, load="burn", extra_load="more")],
-        book=LimitBook(BOOK.entries[:1]),
-        loads_s=loads_s,
-    )
-    assert [check.seconds for check in made.checks] == [seconds]
-
-
-@pytest.mark.parametrize(("turns", "seconds"), [(None, 3.5), (2, 3.0), (1, 2.5)])
-def test_a_check_whose_gpus_take_turns_costs_as_often_as_the_most_that_share(
-    turns: int | None, seconds: float
-) -> None:
-    """Where nothing says how many share the way to the host, all do."""
     classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
-    made = build(
-        [collected("a.turns", seconds=2.0, seconds_per_turn=0.5)],
-        components=classes,
-        book=LimitBook(BOOK.entries[:1]),
-        turns=turns,
-    )
-    assert [check.seconds for check in made.checks] == [seconds]
-
-
-def test_the_slack_for_each_gib_counts_for_the_time_limit_alone() -> None:
-    made = build(
-        [collected("a.fill", seconds=2.0, slack=10.0, slack_per_gib=1.5)],
-        book=LimitBook(BOOK.entries[:1]),
-        memory_gib=4.0,
-    )
-    assert [(check.seconds, check.slack_s) for check in made.checks] == [(2.0, 16.0)]
+    settings = {"components": classes, "book": LimitBook(BOOK.entries[:1]), **more}
+    (check,) = build([collected("a.one", **takes)], **settings).checks
+    assert (check.seconds, check.slack_s) == (seconds, slack_s)
 
 
 def test_a_planned_check_that_tells_no_slack_has_none() -> None:
     """As in the journals of runs before there was any."""
     made = plan.PlannedCheck("a.one", "title", "load", 1.0, ())
     assert (made.slack_s, made.usual_s, made.expected_s) == (0.0, None, 1.0)
-
-
-def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -> None:
-    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
-    made = build(
-        [collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1])
-    )
-    assert [check.seconds for check in made.checks] == [2.0]
 
 
 def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() -> None:
@@ -551,8 +505,8 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
 
 
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
-    assert str(PlanError("it cannot be")) == "it cannot be"
-    assert str(PlanError("it cannot be", "box.toml")) == "box.toml: it cannot be"
+    found = str(PlanError("it cannot be")), str(PlanError("it cannot be", "box.toml"))
+    assert found == ("it cannot be", "box.toml: it cannot be")
 
 
 def test_a_session_is_told_nothing_of_what_was_before() -> None:
@@ -563,16 +517,52 @@ def test_a_session_is_told_nothing_of_what_was_before() -> None:
     assert forgetful(made) == journals.plan(journals.check("a.one", owed))
 
 
-def test_what_a_sites_own_checks_would_measure_needs_their_folder() -> None:
-    own = collected("site.a.fast", Measures("site_a", "s", "cpu"))
-    book = LimitBook((*BOOK.entries, Override("site_b", "box.toml", BOOK.entries[0].limit)))
-    with pytest.raises(PlanError, match="give the folder of its checks with --checks"):
-        build(BOTH, book=book)
-    with pytest.raises(PlanError, match="did you mean site_a"):
-        build([*BOTH, own], book=book)
-    waiver = Waiver("known", skip="site.a")
-    with pytest.raises(PlanError, match="give the folder of its checks with --checks"):
-        build(BOTH, waivers=(waiver,))
+SITE = LimitBook((*BOOK.entries, Override("site_b", "box.toml", BOOK.entries[0].limit)))
+OWN = collected("site.a.fast", Measures("site_a", "s", "cpu"))
+
+
+@each(
+    "checks, more, told",
+    [
+        (
+            [collected("a.one", load="burn"), collected("b.two", FAULTS, load="burn")],
+            {},
+            "nothing is due",
+        ),
+        (
+            [collected("a.one", Measures("power", "W", "rack")), BOTH[1]],
+            {},
+            "measures per rack, which is no class of components",
+        ),
+        (
+            BOTH,
+            {
+                "components": {**CLASSES, "cpu": ("cpu0", "cpu1")},
+                "book": LimitBook(
+                    (Override("power", "override in box.toml", WATT, "cpu0"), *BOOK.entries[1:])
+                ),
+            },
+            "power on cpu1 has no limit, and nothing says why none can be",
+        ),
+        (BOTH, {"book": SITE}, "give the folder of its checks with --checks"),
+        ([*BOTH, OWN], {"book": SITE}, "did you mean site_a"),
+        (
+            BOTH,
+            {"waivers": (Waiver("known", skip="site.a"),)},
+            "give the folder of its checks with --checks",
+        ),
+    ],
+    told=[
+        *("an empty plan", "an unknown class of components"),
+        *("a limit for one component leaves no other unjudged", "a limit of a site's own check"),
+        *("a misspelt one", "a waiver of a site's own check"),
+    ],
+)
+def test_a_plan_that_is_refused(
+    checks: Sequence[CollectedCheck], more: Mapping[str, Any], told: str
+) -> None:
+    with pytest.raises(PlanError, match=told):
+        build(checks, **more)
 
 
 BURN = collected("g.burn", load="burn")

@@ -8,12 +8,13 @@ import itertools
 import math
 from pathlib import Path
 
-import pytest
 from cases import each
+from known import known
 from limit_book import owed
 from limit_lint import CLASSES, lint, range_of, subjects
 from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
+from refusal import refusal
 
 from acceptance import resources
 from acceptance.core.criterion import Within
@@ -72,8 +73,7 @@ def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
 def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value: float) -> None:
     """By two points of the share at the least, for the noise between two runs."""
     for measurement in [LOCAL_COPY] if dtype == "copy" else gemm_names(dtype):
-        row = row_of(BY_NAME[name], measurement)
-        assert row is not None
+        row = known(row_of(BY_NAME[name], measurement))
         assert row.limit().grade(value) != "fail"
         assert value >= 1.02 * row.low
 
@@ -82,8 +82,7 @@ def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value
 def test_every_published_figure_of_a_hot_card_is_within_its_limit(
     name: str, dtype: str, value: float
 ) -> None:
-    row = row_of(BY_NAME[name], gemm_names(dtype)[1])
-    assert row is not None
+    row = known(row_of(BY_NAME[name], gemm_names(dtype)[1]))
     assert value >= 1.04 * row.low
 
 
@@ -91,8 +90,7 @@ def test_every_published_figure_of_a_hot_card_is_within_its_limit(
     "dtype, value", [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"]
 )
 def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, value: float) -> None:
-    row = row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1])
-    assert row is not None
+    row = known(row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1]))
     assert row.limit().grade(0.85 * value) == "fail"
 
 
@@ -214,20 +212,13 @@ FIRST = '[[limit]]\nmeasurement = "gemm_f64_short"\nunit = "TFLOP/s"\nlow = 30\n
 def test_a_wrong_row_names_file_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
     text = H100.read_text(encoding="utf-8")
     assert text.count(old) == 1
-    (tmp_path / "wrong.toml").write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(SheetError) as caught:
-        sheet.read(tmp_path / "wrong.toml")
-    assert str(caught.value).startswith("wrong.toml: ")
-    assert told in str(caught.value)
+    wrong = tmp_path / "wrong.toml"
+    assert told in refusal(sheet.read, wrong, text.replace(old, new), SheetError)
 
 
 def test_a_cool_limit_without_a_hot_one_is_refused(tmp_path: Path) -> None:
     text = H100.read_text(encoding="utf-8")
     begin = text.index(FIRST)
-    (tmp_path / "wrong.toml").write_text(
-        text[:begin] + text[text.index("[[limit]]", begin + 1) :], encoding="utf-8"
-    )
-    with pytest.raises(
-        SheetError, match="gemm_f64_short: gemm_f64 and it stand together or not at all"
-    ):
-        sheet.read(tmp_path / "wrong.toml")
+    hot = text[:begin] + text[text.index("[[limit]]", begin + 1) :]
+    said = refusal(sheet.read, tmp_path / "wrong.toml", hot, SheetError)
+    assert "gemm_f64_short: gemm_f64 and it stand together or not at all" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from known import known
 from site_box import MEASUREMENT, family
 
 from acceptance.core.site import FamilyFile
@@ -23,8 +24,7 @@ def test_a_family_with_settings() -> None:
     assert found.settings == {"mount": {"mount": "/data", "mib": 16}}
     own = found.measurements.by_name["site_mount"]
     assert (own.family, own.unit, own.per) == ("mount", "s", "machine")
-    assert own.limit is not None
-    assert own.limit.high == 1.0
+    assert known(own.limit).high == 1.0
     assert own.advice.symptom == "It is slow at this site."
 
 
@@ -76,19 +76,51 @@ def test_what_is_wrong_is_told_with_its_line(old: str, new: str, told: str) -> N
     assert told in str(caught.value)
 
 
-def test_a_floor_that_nothing_can_fail_is_refused() -> None:
-    floor = SOUND.replace("high = 1.0", "low = 0")
-    assert parse(floor)  # seconds may be below 0: how far a clock is off
-    with pytest.raises(SiteFileError, match=r"line 11: low is 0, and nothing measured in count"):
-        parse(floor.replace('unit = "s"', 'unit = "count"'))
-    like = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\nunit = "GB/s"\n'
-    with pytest.raises(SiteFileError, match=r"low is 0, and nothing measured in GB/s"):
-        parse(floor + like)
-    free = like.replace('unit = "GB/s"', 'unit = "W"\nno_limit = "any is right"')
-    assert parse(SOUND + free)
-    for bound in ("high = 1e6", "low = 0\nhigh = 1e9"):
-        with pytest.raises(SiteFileError, match=r"high is 10\d+, and no site_mount is ever above"):
-            parse(SOUND.replace("high = 1.0", bound))
+FLOOR = SOUND.replace("high = 1.0", "low = 0")
+OTHER = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\n'
+FREE = OTHER + 'unit = "W"\nno_limit = "any is right"\n'
+CAUSES = SOUND[SOUND.index("causes = [") : SOUND.index("next =")]
+LATER = SOUND.replace("[[measurement]]", f"{OTHER}\n[[measurement]]").replace(
+    'what = "seconds of something"', "what = 1.5"
+)
+
+
+# Seconds may be below 0: how far a clock is off.
+@each("text", [FLOOR, SOUND + FREE])
+def test_a_bound_that_something_can_fail(text: str) -> None:
+    assert parse(text)
+
+
+@each(
+    "text, told",
+    [
+        (
+            FLOOR.replace('unit = "s"', 'unit = "count"'),
+            r"line 11: low is 0, and nothing measured in count",
+        ),
+        (FLOOR + OTHER + 'unit = "GB/s"\n', r"low is 0, and nothing measured in GB/s"),
+        *(
+            (
+                SOUND.replace("high = 1.0", bound),
+                r"high is 10\d+, and no site_mount is ever above",
+            )
+            for bound in ("high = 1e6", "low = 0\nhigh = 1e9")
+        ),
+        (SOUND.replace(CAUSES, "causes = []\n"), r"advice\.causes must have at least 2 entries"),
+        (SOUND + OTHER + "limit = {high = 1.0}\n", "basis"),
+        (SOUND.replace("high = 1.0", 'high = "1"') + OTHER, "must be a number"),
+        (LATER, r"mount.toml, line 4: Expected `str`, got `float`"),
+    ],
+    told=[
+        *("a floor that nothing can fail", "one of another unit in an entry like it"),
+        *("a ceiling beyond all that occurs", "a range of all that occurs"),
+        *("advice has two causes at least", "an entry's own limit without a basis"),
+        *("what another entry gives", "told of the entry that takes it from further down"),
+    ],
+)
+def test_what_is_wrong_in_a_bound_or_in_another_entry(text: str, told: str) -> None:
+    with pytest.raises(SiteFileError, match=told):
+        parse(text)
 
 
 @each("unit", ["s", "us", "ns"])
@@ -98,31 +130,7 @@ def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
     )
     own = parse(off).measurements.by_name["site_mount"]
     assert own.plausible is None
-    assert own.limit is not None
-    assert {own.limit.grade(one) for one in (-1.0, 0.0, 0.01)} == {"pass"}
-
-
-def test_advice_has_two_causes_at_least() -> None:
-    start, end = SOUND.index("causes = ["), SOUND.index("next =")
-    with pytest.raises(SiteFileError, match=r"advice\.causes must have at least 2 entries"):
-        parse(SOUND[:start] + "causes = []\n" + SOUND[end:])
-
-
-def test_what_another_entry_gives_is_told_of_the_entry() -> None:
-    like = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\nlimit = {high = 1.0}\n'
-    with pytest.raises(SiteFileError, match="basis"):
-        parse(SOUND + like)
-    broken = SOUND.replace("high = 1.0", 'high = "1"')
-    with pytest.raises(SiteFileError, match="must be a number"):
-        parse(broken + like.replace("\nlimit = {high = 1.0}", ""))
-
-
-def test_what_is_wrong_in_an_entry_further_down_is_told_of_the_one_that_takes_it() -> None:
-    like = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\n\n'
-    broken = SOUND.replace("[[measurement]]", f"{like}[[measurement]]")
-    broken = broken.replace('what = "seconds of something"', "what = 1.5")
-    with pytest.raises(SiteFileError, match=r"mount.toml, line 4: Expected `str`, got `float`"):
-        parse(broken)
+    assert {known(own.limit).grade(one) for one in (-1.0, 0.0, 0.01)} == {"pass"}
 
 
 def test_a_name_stands_once_in_all_files() -> None:
@@ -167,5 +175,4 @@ def with_condition(when: str) -> str:
     """A sound file whose first cause has this condition."""
     other = '{ what = "two", tell = "listen" }'
     causes = f'[{{ what = "one", tell = "look", when = {when} }}, {other}]'
-    start, end = SOUND.index("causes = ["), SOUND.index("next =")
-    return f"{SOUND[:start]}causes = {causes}\n{SOUND[end:]}"
+    return SOUND.replace(CAUSES, f"causes = {causes}\n")

@@ -9,6 +9,7 @@ import pytest
 from boxes import BOXES
 from cases import each
 from journals import check, due, plan
+from known import known
 from synthetic_machines import inventory
 
 from acceptance import resources
@@ -46,8 +47,7 @@ def test_a_sheet_replaces_rigproofs_own_of_its_name_or_adds_a_model() -> None:
     ]
     own, both = site_sheets.own_sheets(), site_sheets.in_effect(found)
     assert (len(both.models), len(both.disks)) == (len(own.models), len(own.disks) + 1)
-    card = sheet.find(both.models, pci_id="10de:2684", nvml_name="NVIDIA GeForce RTX 4090")
-    assert card is not None
+    card = known(sheet.find(both.models, pci_id="10de:2684", nvml_name="NVIDIA GeForce RTX 4090"))
     assert card.tdp_w == 451
     assert words.message(card.origin) == "the site's sheet of GeForce RTX 4090, models/card.toml"
     disk = next(one for one in both.disks if one.matches("Samsung SSD 999 PRO 2TB"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from known import known
 from msgspec.structs import replace
 from worded import worded
 
@@ -26,15 +27,11 @@ SHEETS = disk_sheet.shipped()
 
 
 def pcie_link(generation: int, width: int) -> tuple[float, Message]:
-    found = pcie.data_rate(generation, width)
-    assert found is not None
-    return found
+    return known(pcie.data_rate(generation, width))
 
 
 def sata_link(gbps: float) -> tuple[float, Message]:
-    found = disk_link.most(SataLink(None, gbps, None))
-    assert found is not None
-    return found
+    return known(disk_link.most(SataLink(None, gbps, None)))
 
 
 GEN3, GEN4, GEN5 = (pcie_link(generation, 4) for generation in (3, 4, 5))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from cases import each
+from known import known
 
+from acceptance.core.limit import Limit
 from acceptance.core.parts import Gpu
 from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.ceiling import gpu_ceilings
@@ -28,6 +30,21 @@ def card(one: Sheet, model: str | None = None) -> ComputeFacts:
     )
 
 
+def ceilings(one: Sheet) -> dict[str, Limit]:
+    """The ceilings of a card of this model."""
+    facts = GpuFacts(
+        name=Gpu(0), model=one.nvml_names[0], device_id=one.pci_ids[0],
+        compute_capability=one.compute_capability, memory_mib=None, card_link_gen=None,
+        card_link_width=None, slot_link_gen=None, slot_link_width=None, nvlink_active=0,
+        nvlink_total=0,
+    )  # fmt: skip
+    return {
+        entry.measurement: entry.limit
+        for entry in gpu_ceilings([facts], [card(one)], SHEETS, architecture.shipped())
+        if entry.limit is not None and entry.limit.high is not None
+    }
+
+
 @each("one", SHARED, told=lambda one: one.name)
 def test_just_below_each_floor_fails_and_at_it_passes(one: Sheet) -> None:
     found = {entry.measurement: entry for entry in training_limits([card(one)], SHEETS)}
@@ -36,9 +53,8 @@ def test_just_below_each_floor_fails_and_at_it_passes(one: Sheet) -> None:
         entry = found[row.measurement]
         assert words.text(entry.origin) == f"sheet of {one.name}"
         assert entry.component == Gpu(0)
-        assert entry.limit is not None
-        assert entry.limit.grade(row.low) == "pass"
-        assert entry.limit.grade(math.nextafter(row.low, 0)) == "fail"
+        assert known(entry.limit).grade(row.low) == "pass"
+        assert known(entry.limit).grade(math.nextafter(row.low, 0)) == "fail"
 
 
 @each("one", SHARED, told=lambda one: one.name)
@@ -62,35 +78,16 @@ def test_a_card_without_figures_has_no_floor() -> None:
 @each("one", SHEETS, told=lambda one: one.name)
 def test_every_published_rate_is_below_its_ceiling(one: Sheet) -> None:
     """All rates have one: 1.1 x the peak, and as much more as causal attention counts too much."""
-    facts = GpuFacts(
-        name=Gpu(0), model=one.nvml_names[0], device_id=one.pci_ids[0],
-        compute_capability=one.compute_capability, memory_mib=None, card_link_gen=None,
-        card_link_width=None, slot_link_gen=None, slot_link_width=None, nvlink_active=0,
-        nvlink_total=0,
-    )  # fmt: skip
-    found = {
-        entry.measurement: entry.limit
-        for entry in gpu_ceilings([facts], [card(one)], SHEETS, architecture.shipped())
-    }
+    found = ceilings(one)
     assert found.keys() >= TRAINING_RATES | {*OF_MATMUL}
     for name in TRAINING_RATES:
         limit = found[name]
-        assert limit is not None
         assert all(limit.grade(figure.tflops) == "pass" for figure in one.published(name))
 
 
 def test_causal_attention_counts_whole() -> None:
     h200 = next(one for one in SHEETS if one.name == "H200 SXM 141GB")
-    facts = GpuFacts(
-        name=Gpu(0), model=h200.nvml_names[0], device_id=h200.pci_ids[0],
-        compute_capability="9.0", memory_mib=None, card_link_gen=None, card_link_width=None,
-        slot_link_gen=None, slot_link_width=None, nvlink_active=0, nvlink_total=0,
-    )  # fmt: skip
-    found = {
-        entry.measurement: entry.limit.high
-        for entry in gpu_ceilings([facts], [card(h200)], SHEETS, architecture.shipped())
-        if entry.limit is not None and entry.limit.high is not None
-    }
+    found = {name: known(limit.high) for name, limit in ceilings(h200).items()}
     most = found["gemm_bf16"]
     assert found["layer_matmul"] == found["layer_bert"] == found["layer_dense"] == most
     assert found["layer_gpt2"] == found["layer_gpt2_forward"] > 1.07 * most

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import answer
 from fleet_verdicts import Call
-
-from acceptance.__main__ import main
 
 
 @pytest.fixture
@@ -20,11 +19,7 @@ def fleet(
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def run(*arguments: str) -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
+        code, out, err = answer(capsys, "fleet", *arguments)
+        return code, out.splitlines(), err
 
     return run

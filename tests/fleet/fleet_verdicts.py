@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,12 @@ LESS = Declaration({"gpus": 0}, (), ())  # than the made-up machines declare
 def run_id(text: str, tail: str = "0001") -> str:
     """The id of a run that began at this time: `2026-11-26T01:00`."""
     return f"{text.replace(':', '-')}-00Z-{tail}"
+
+
+def ago(hours: float, tail: str = "0001") -> tuple[str, datetime]:
+    """The id of a run that began some hours ago, and when that was."""
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    return f"{at:%Y-%m-%dT%H-%M-%SZ}-{tail}", at
 
 
 def verdict(
@@ -96,3 +102,11 @@ def place(
     path.write_bytes(gzip.compress(content) if packed else content)
     os.utime(path, (written.timestamp(), written.timestamp()))
     return path
+
+
+def hold(folder: Path, node: str, word: VerdictWord, hours: float = 1.0) -> str:
+    """A run of a node some hours ago, as its job copies it into the shared folder."""
+    run, at = ago(hours)
+    file = verdict(word, run, serial=node, machine_id=node)
+    place(folder, node, file, under=run, written=at + timedelta(minutes=1))
+    return run

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
-import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +13,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from cases import each
 from fleet_verdicts import LAST_NIGHT, NOW, RATE, place, run_id, verdict
+from keys import made_key, sign
+from known import known
+from raising import raising
 
 from acceptance.core import regular_file
 from acceptance.core.parts import Gpu
@@ -116,8 +118,7 @@ def test_a_verdict_is_fresh_for_some_hours(
     tmp_path: Path, hours: float, expected: VerdictWord
 ) -> None:
     place(tmp_path, "a")
-    began = verdicts.began(LAST_NIGHT)
-    assert began is not None
+    began = known(verdicts.began(LAST_NIGHT))
     found, _ = judged(tmp_path, now=began + timedelta(hours=hours))
     assert word(found, "a") == expected
 
@@ -201,8 +202,7 @@ def test_a_fail_in_doubt_is_named_and_tested_again(tmp_path: Path, history: str)
     runs(tmp_path, history)
     (one,) = judged(tmp_path, signed=True)[0].due
     assert (one.verdict, one.newest, one.proved) == ("FAIL", None, False)
-    assert one.failed is not None
-    assert one.failed.verdict == "FAIL"
+    assert known(one.failed).verdict == "FAIL"
 
 
 @pytest.mark.parametrize("hours", [-40, -20, 20])
@@ -279,10 +279,11 @@ def test_a_changed_verdict_is_named_beside_a_newer_pass_too(
     for name in (signature.STATEMENT, signature.SIGNATURE):
         (path.parent / name).write_bytes(b"x")
 
-    def verify(*_: object) -> None:
-        raise signature.SignatureError("evidence_of_another_run", run=earlier)
-
-    monkeypatch.setattr(signature, "verify_verdict", verify)
+    monkeypatch.setattr(
+        signature,
+        "verify_verdict",
+        raising(signature.SignatureError("evidence_of_another_run", run=earlier)),
+    )
     place(tmp_path, "a", under=LAST_NIGHT)
     found, _ = judged(tmp_path)
     assert [one.message.code for one in found.troubles] == ["fleet_altered"]
@@ -599,13 +600,6 @@ def test_folders_that_are_not_there_or_one_too_deep(tmp_path: Path) -> None:
     assert word(found, "a") == "PASS"
 
 
-def test_a_newest_verdict_that_is_torn_hides_behind_no_older_pass(tmp_path: Path) -> None:
-    place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T20:00")), under="older")
-    _write(tmp_path / "a" / LAST_NIGHT / "verdict.json", b'{"schema":6,"verd')
-    found, _ = judged(tmp_path)
-    assert word(found, "a") == "UNJUDGED"
-
-
 def test_a_file_that_vanishes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place(tmp_path, "a")
     gone = place(tmp_path, "b")
@@ -658,20 +652,92 @@ def test_verdicts_that_arrive_while_others_are_read(tmp_path: Path) -> None:
     assert len(judged(fleet)[0].due) == len(names)
 
 
-def test_a_partial_pass_is_no_acceptance(tmp_path: Path) -> None:
-    place(tmp_path, "a", verdict("PASS", scope="partial"))
-    found, _ = judged(tmp_path)
-    assert word(found, "a") == "UNJUDGED"
-    assert "is partial" in reason(found, "a")
-
-
-def test_a_failure_says_its_first_finding(tmp_path: Path) -> None:
-    place(tmp_path, "a", verdict("FAIL"))
-    found, _ = judged(tmp_path)
-    assert reason(found, "a") == "gemm.rate[bf16]: measured 1, limit >= 600"
-
-
 # --- whose verdict, and of when ---
+
+EVENING, TOMORROW = run_id("2026-11-25T22:00"), run_id("2026-11-27T01:00")
+AT_ONCE = run_id("2026-11-26T00:58")
+
+
+@each(
+    "files, expected, said",
+    [
+        ([("a", verdict(scope="partial"))], {"a": "UNJUDGED"}, {"a": "is partial"}),
+        (
+            [("a", verdict("FAIL"))],
+            {"a": "FAIL"},
+            {"a": "gemm.rate[bf16]: measured 1, limit >= 600"},
+        ),
+        # They were tested at once, which one machine with replaced GPUs cannot be.
+        (
+            [("a", verdict()), ("a", verdict("PASS", AT_ONCE, serial="GPU-2"))],
+            {"a": "UNJUDGED"},
+            {"a": "two machines have this name"},
+        ),
+        (
+            [("a", verdict()), ("a", verdict("FAIL", AT_ONCE, serial="GPU-2"))],
+            {"a": "FAIL"},
+            {"a": "two machines have this name"},
+        ),
+        ([("a", verdict("FAIL", EVENING, machine_id="x")), ("a", verdict())], {"a": "PASS"}, {}),
+        (
+            [
+                ("a", verdict()),
+                ("a", verdict("PASS", run_id("2026-11-20T01:00"), machine_id="x")),
+            ],
+            {"a": "PASS"},
+            {},
+        ),
+        (
+            [("a", verdict()), ("b", verdict(notes=("worded again",)))],
+            {"a": "UNJUDGED", "b": "UNJUDGED"},
+            {"a": "b has the very same verdict"},
+        ),
+        (
+            [("a", verdict()), ("b", verdict()), ("c", verdict(serial="c", machine_id="c"))],
+            {"a": "UNJUDGED", "b": "UNJUDGED", "c": "PASS"},
+            {"b": "a has the very same verdict"},
+        ),
+        # Whether it is a copied disk, or one machine with other GPUs, is open.
+        (
+            [("a", verdict("PASS", EVENING, serial="a")), ("b", verdict(serial="b"))],
+            {"a": "UNJUDGED", "b": "PASS"},
+            {"a": "may be this machine under another name"},
+        ),
+        (
+            [("a", verdict("PASS", TOMORROW))],
+            {"a": "UNJUDGED"},
+            {"a": "correct the machine's clock"},
+        ),
+        ([("a", verdict("FAIL", TOMORROW))], {"a": "FAIL"}, {"a": "correct the machine's clock"}),
+        *(
+            ([("a", verdict("PASS", run))], {"a": "UNJUDGED"}, {"a": run})
+            for run in (
+                *("run-1", "2026-02-31T01-00-00Z-0001"),
+                *("0001-01-01T00-00-00Z-0001", "9999-12-31T23-59-59Z-0"),
+            )
+        ),
+    ],
+    told=[
+        *("a partial PASS is no acceptance", "a failure says its first finding"),
+        *("copied disks and one name", "copied disks and one name, of which one is FAIL"),
+        *("installed anew, the same GPUs", "installed anew long ago"),
+        *("the very same run under two names", "one verdict under two names"),
+        *("one machine id with other GPUs under two names", "a clock that is a day ahead"),
+        *("a FAIL of a clock that is a day ahead", "no date", "no such day"),
+        *("the first of all days", "the last of all days"),
+    ],
+)
+def test_the_word_on_each_machine_and_why(
+    tmp_path: Path,
+    files: list[tuple[str, File]],
+    expected: dict[str, VerdictWord],
+    said: dict[str, str],
+) -> None:
+    for number, (name, file) in enumerate(files):
+        place(tmp_path, name, file, under=str(number))
+    found, _ = judged(tmp_path)
+    assert {one.machine: one.verdict for one in found.due} == expected
+    assert all(text in reason(found, machine) for machine, text in said.items())
 
 
 @pytest.mark.parametrize("other", ["PASS", "FAIL"])
@@ -680,18 +746,6 @@ def test_two_machines_of_one_name(tmp_path: Path, other: VerdictWord) -> None:
     place(tmp_path / "one", "a", verdict("PASS"))
     place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2", serial="GPU-2"))
     found, _ = judged(tmp_path / "one", tmp_path / "two")
-    assert "two machines have this name" in reason(found, "a")
-    assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
-
-
-@pytest.mark.parametrize("other", ["PASS", "FAIL"])
-def test_two_machines_with_copied_disks_and_one_name_differ_in_their_gpus(
-    tmp_path: Path, other: VerdictWord
-) -> None:
-    """They were tested at once, which one machine with replaced GPUs cannot be."""
-    place(tmp_path, "a", verdict("PASS"), under="1")
-    place(tmp_path, "a", verdict(other, run_id("2026-11-26T00:58"), serial="GPU-2"), under="2")
-    found, _ = judged(tmp_path)
     assert "two machines have this name" in reason(found, "a")
     assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
 
@@ -707,13 +761,6 @@ def test_a_machine_whose_gpus_were_all_replaced_is_one(tmp_path: Path, before: V
         f"a: all GPUs of run {LAST_NIGHT} are others than those of run {earlier}, so it counts as "
         "one machine whose GPUs were replaced"
     ]
-
-
-def test_a_machine_that_was_installed_anew_is_one_by_its_gpus(tmp_path: Path) -> None:
-    earlier = run_id("2026-11-25T22:00")
-    place(tmp_path, "a", verdict("FAIL", earlier, machine_id="before"), under="1")
-    place(tmp_path, "a", verdict("PASS"), under="2")
-    assert word(judged(tmp_path)[0], "a") == "PASS"
 
 
 @pytest.mark.parametrize(
@@ -756,14 +803,6 @@ def test_a_fail_that_is_not_fresh_ends_by_a_pass_under_another_name(tmp_path: Pa
     assert word(judged(tmp_path)[0], "long") == "UNJUDGED"
 
 
-def test_the_very_same_run_under_two_names_counts_for_none(tmp_path: Path) -> None:
-    place(tmp_path, "a", verdict("PASS"))
-    place(tmp_path, "b", verdict("PASS", notes=("worded again",)))
-    found, _ = judged(tmp_path)
-    assert found.count("PASS") == 0
-    assert reason(found, "a").startswith("b has the very same verdict")
-
-
 def test_a_gpu_that_is_in_another_machine_by_now(tmp_path: Path) -> None:
     """Machine a was not tested after one of its two GPUs was put into b."""
 
@@ -797,15 +836,6 @@ def test_a_copied_machine_id_identifies_no_machine(tmp_path: Path) -> None:
     ]
 
 
-def test_one_machine_id_with_other_gpus_under_two_names_is_no_pass_of_both(tmp_path: Path) -> None:
-    """Whether it is a copied disk, or one machine with other GPUs, is open."""
-    place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T20:00"), serial="a"))
-    place(tmp_path, "b", verdict("PASS", serial="b"))
-    found, _ = judged(tmp_path)
-    assert (word(found, "a"), word(found, "b")) == ("UNJUDGED", "PASS")
-    assert "may be this machine under another name" in reason(found, "a")
-
-
 def test_boards_with_serials_distinguish_copied_disks(tmp_path: Path) -> None:
     for name, hour in (("a", "20"), ("b", "23")):
         made = verdict("PASS", run_id(f"2026-11-25T{hour}:00"), serial=name)
@@ -813,30 +843,6 @@ def test_boards_with_serials_distinguish_copied_disks(tmp_path: Path) -> None:
         place(tmp_path, name, msgspec.structs.replace(made, provenance=facts))
     found, _ = judged(tmp_path)
     assert found.verdict == "PASS"
-
-
-def test_a_machine_that_was_installed_anew_long_ago_is_one(tmp_path: Path) -> None:
-    place(tmp_path, "a", verdict("PASS"), under="1")
-    place(tmp_path, "a", verdict("PASS", run_id("2026-11-20T01:00"), machine_id="x"), under="2")
-    assert word(judged(tmp_path)[0], "a") == "PASS"
-
-
-def test_one_verdict_under_two_names_counts_for_none(tmp_path: Path) -> None:
-    same = verdict("PASS")
-    for name in ("a", "b"):
-        place(tmp_path, name, same)
-    place(tmp_path, "c")
-    found, _ = judged(tmp_path)
-    assert [word(found, name) for name in "abc"] == ["UNJUDGED", "UNJUDGED", "PASS"]
-    assert reason(found, "b").startswith("a has the very same verdict")
-
-
-@pytest.mark.parametrize("held", ["PASS", "FAIL"])
-def test_a_clock_that_is_a_day_ahead(tmp_path: Path, held: VerdictWord) -> None:
-    place(tmp_path, "a", verdict(held, run_id("2026-11-27T01:00")))
-    found, _ = judged(tmp_path)
-    assert "correct the machine's clock" in reason(found, "a")
-    assert word(found, "a") == ("FAIL" if held == "FAIL" else "UNJUDGED")
 
 
 def test_a_clock_that_was_ahead_is_found_a_day_later_too(tmp_path: Path) -> None:
@@ -873,17 +879,6 @@ def test_a_file_of_an_impossible_time_ends_nothing(tmp_path: Path, seconds: int)
     assert night.tables(collection, found, {}, NOW)
 
 
-@pytest.mark.parametrize(
-    "run",
-    ["run-1", "2026-02-31T01-00-00Z-0001", "0001-01-01T00-00-00Z-0001", "9999-12-31T23-59-59Z-0"],
-)
-def test_a_run_without_a_date_does_not_count(tmp_path: Path, run: str) -> None:
-    place(tmp_path, "a", verdict("PASS", run))
-    found, _ = judged(tmp_path)
-    assert word(found, "a") == "UNJUDGED"
-    assert run in reason(found, "a")
-
-
 # --- signatures ---
 
 
@@ -899,31 +894,14 @@ def test_an_unsigned_verdict_is_marked_and_counts_only_where_no_signer_is_named(
     assert (word(strict, "a"), word(strict, "b")) == ("UNJUDGED", "FAIL")
 
 
-def _key(path: Path) -> Path:
-    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "box@lab", "-f", str(path)]
-    subprocess.run(argv, check=True)
-    return path
-
-
-def _sign(path: Path, key: Path, file: File, machine: str = "id-1") -> None:
-    digest = hashlib.sha256(msgspec.json.encode(file)).hexdigest()
-    statement = (
-        f"rigproof evidence 1\nrun {file.run_id}\nmachine {machine}\n"
-        f"evidence {'0' * 64}\nverdict.json {digest}\n"
-    ).encode()
-    (path.parent / signature.STATEMENT).write_bytes(statement)
-    made = signature._signature(statement, key)
-    (path.parent / signature.SIGNATURE).write_bytes(made)
-
-
 @pytest.mark.tools
 def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
-    key, fleet = _key(tmp_path / "key"), tmp_path / "fleet"
+    key, fleet = made_key(tmp_path / "key"), tmp_path / "fleet"
     for name in ("sound", "altered", "packed", "elsewhere"):
         file = verdict("PASS", serial=name)
         path = place(fleet, name, file, packed=name == "packed")
         machine = "id-2" if name == "elsewhere" else "id-1"
-        _sign(path, key, file, machine)
+        sign(path, msgspec.json.encode(file), key, machine)
     place(fleet, "altered", verdict("PASS", values=(701.0,)))
     signers = key.with_suffix(".pub")
     found = verdicts.collect([fleet], NOW, NOW - FRESH, signers)
@@ -937,7 +915,7 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
     }
     assert "it was changed or replaced" in reason(standings, "altered")
     assert found.verdicts["sound"][0].signer == "key.pub"
-    other = _key(tmp_path / "other").with_suffix(".pub")
+    other = made_key(tmp_path / "other").with_suffix(".pub")
     refused = night.judge(
         verdicts.collect([fleet], NOW, NOW - FRESH, other), None, NOW, FRESH, signed=True
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 import subprocess
@@ -10,14 +9,16 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import keys
 import msgspec
 import pytest
-from fleet_verdicts import Call, place, verdict
+from command import assert_refused, printed
+from executable import executable
+from fleet_verdicts import Call, ago, place, verdict
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.reports import verdict_json
 from acceptance.reports.verdict_json import SCHEMA, File
-from acceptance.run import signature
 
 
 @pytest.fixture
@@ -27,9 +28,7 @@ def call(fleet: Call) -> Call:
 
 def fresh(word: VerdictWord, machine: str, hours: float = 3.0) -> File:
     """A verdict of a run that began some hours ago."""
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-    return verdict(word, run, serial=machine, machine_id=machine)
+    return verdict(word, ago(hours)[0], serial=machine, machine_id=machine)
 
 
 def fill(folder: Path, **machines: VerdictWord) -> None:
@@ -61,8 +60,7 @@ def test_the_missing_come_first_then_failures_with_their_finding(
     (tmp_path / "fleet/torn").mkdir()
     (tmp_path / "fleet/torn/verdict.json").write_text("{")
     (tmp_path / "due").write_text("a\nb\nc\nz\n")
-    code, out, _ = call("fleet", "--due", "due")
-    assert code == 1
+    out = printed(call("fleet", "--due", "due"), 1)
     assert out[0] == "UNJUDGED z: there is no verdict"
     assert out[1].startswith("FAIL b: gemm.rate[bf16]: measured 1, limit >= 600 (20")
     assert out[2].startswith(
@@ -101,8 +99,7 @@ def test_fail_on_does_not_make_a_pass_of_nothing(call: Call, tmp_path: Path) -> 
 def test_fresh_hours(call: Call, tmp_path: Path) -> None:
     place(tmp_path / "fleet", "a", fresh("PASS", "a", 5.0), written=datetime.now(UTC))
     assert call("fleet")[0] == 0
-    code, out, _ = call("fleet", "--fresh", "4")
-    assert code == 3
+    out = printed(call("fleet", "--fresh", "4"), 3)
     assert "no fresh verdict" in out[0]
 
 
@@ -128,25 +125,19 @@ def test_without_duckdb_a_night_is_judged_and_not_kept(
     fill(tmp_path / "fleet", a="PASS")
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert call("fleet")[0] == 0
-    code, out, err = call("fleet", "--out", "nights")
-    assert (code, out) == (2, [])
-    assert "pip install rigproof[fleet]" in err
-    assert err.count("\n") == 1
+    assert_refused(call("fleet", "--out", "nights"), 2, "pip install rigproof[fleet]")
 
 
 def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "fleet", a="PASS")
-    sinfo = tmp_path / "bin/sinfo"
-    sinfo.parent.mkdir()
-    sinfo.write_text('#!/bin/sh\n[ "$*" = "-N -h -o %N" ] && printf "a\\nb\\na\\n"\n')
-    sinfo.chmod(0o755)
+    sinfo = executable(
+        tmp_path / "bin/sinfo", '#!/bin/sh\n[ "$*" = "-N -h -o %N" ] && printf "a\\nb\\na\\n"\n'
+    )
     monkeypatch.setenv("PATH", str(sinfo.parent), prepend=":")
     code, out, _ = call("fleet", "--due-slurm")
     assert (code, out[0]) == (3, "UNJUDGED b: there is no verdict")
     sinfo.write_text("#!/bin/sh\necho no controller >&2\nexit 1\n")
-    code, out, err = call("fleet", "--due-slurm")
-    assert (code, out) == (2, [])
-    assert "no controller" in err
+    assert_refused(call("fleet", "--due-slurm"), 2, "no controller")
 
 
 @pytest.mark.parametrize(
@@ -164,10 +155,7 @@ def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_usage_errors_are_one_sentence(call: Call, arguments: list[str], said: str) -> None:
-    code, out, err = call(*arguments)
-    assert (code, out) == (2, [])
-    assert said in err
-    assert err.count("\n") == 1
+    assert_refused(call(*arguments), 2, said)
 
 
 # --- a fleet with every fault at once ---
@@ -184,8 +172,7 @@ def plant(
     **more: object,
 ) -> Path:
     """A run of a machine some hours ago; `of` is its machine id, `gpus` are its GPUs."""
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    run, at = ago(hours)
     made = verdict(word, run, machine_id=of or name, serial=gpus or f"GPU-{name}", **more)
     written = min(at + timedelta(minutes=5), datetime.now(UTC))
     return place(folder, name, made, under=run, written=written)
@@ -193,19 +180,29 @@ def plant(
 
 def sign_and_alter(path: Path, key: Path) -> None:
     """Sign a verdict as `rigproof sign` does, then make a PASS of its FAIL."""
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "box@lab", "-f", str(key)], check=True
-    )
     content = path.read_bytes()
+    keys.sign(path, content, keys.made_key(key))
     file = verdict_json.read(content)
-    statement = (
-        f"rigproof evidence 1\nrun {file.run_id}\nmachine {file.provenance['machine_id']}\n"
-        f"evidence {'0' * 64}\nverdict.json {hashlib.sha256(content).hexdigest()}\n"
-    ).encode()
-    (path.parent / signature.STATEMENT).write_bytes(statement)
-    (path.parent / signature.SIGNATURE).write_bytes(signature._signature(statement, key))
     passed = msgspec.structs.replace(file, verdict="PASS", exit_code=0, violations=())
     path.write_bytes(msgspec.json.encode(passed))
+
+
+PLANTED: list[tuple[str, float, VerdictWord, dict[str, str]]] = [
+    ("good", 3, "PASS", {}),
+    ("stale", 50, "PASS", {}),
+    ("ahead", -21, "PASS", {}),
+    ("behind", 27 + 5, "PASS", {}),
+    ("twins", 9, "PASS", {"of": "t-1", "gpus": "T1"}),
+    ("twins", 3, "PASS", {"of": "t-2", "gpus": "T2"}),
+    ("renamed", 9, "PASS", {"of": "one", "gpus": "ONE"}),
+    ("name", 3, "PASS", {"of": "one", "gpus": "ONE"}),
+    ("replaced", 9, "FAIL", {"gpus": "OLD"}),
+    ("replaced", 3, "PASS", {"gpus": "NEW"}),
+    ("clone-1", 3.0, "PASS", {"of": "copied"}),
+    ("clone-2", 3.1, "PASS", {"of": "copied"}),
+    ("stranger", 3, "FAIL", {}),
+    ("a\nPASS b", 3, "PASS", {}),
+]
 
 
 @pytest.mark.tools
@@ -213,20 +210,9 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     call: Call, tmp_path: Path
 ) -> None:
     fleet = tmp_path / "fleet"
-    plant(fleet, "good")
-    plant(fleet, "stale", 50)
+    for name, hours, word, more in PLANTED:
+        plant(fleet, name, hours, word, **more)
     sign_and_alter(plant(fleet, "altered", word="FAIL"), tmp_path / "key")
-    plant(fleet, "ahead", -21)
-    plant(fleet, "behind", 27 + 5)
-    plant(fleet, "twins", 9, of="t-1", gpus="T1")
-    plant(fleet, "twins", 3, of="t-2", gpus="T2")
-    plant(fleet, "renamed", 9, of="one", gpus="ONE")
-    plant(fleet, "name", 3, of="one", gpus="ONE")
-    plant(fleet, "replaced", 9, "FAIL", gpus="OLD")
-    plant(fleet, "replaced", 3, gpus="NEW")
-    plant(fleet, "clone-1", 3.0, of="copied")
-    plant(fleet, "clone-2", 3.1, of="copied")
-    plant(fleet, "stranger", word="FAIL")
     future = plant(fleet, "future")
     future.write_bytes(
         future.read_bytes().replace(
@@ -236,12 +222,10 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     torn = plant(fleet, "torn")
     torn.write_bytes(torn.read_bytes()[:-30])
     (fleet / "empty/notes").mkdir(parents=True)
-    plant(fleet, "a\nPASS b")
     due = sorted({path.name for path in fleet.iterdir()} - {"stranger", "a\nPASS b"} | {"untested"})
     (tmp_path / "due").write_text("".join(f"{name}\n" for name in due))
 
-    code, out, err = call("fleet", "--due", "due", "--out", "nights")
-    assert (code, err) == (3, "")
+    out = printed(call("fleet", "--due", "due", "--out", "nights"), 3)
     assert out[-1] == (
         "UNJUDGED: 15 machines due: 5 PASS, 0 FAIL, 10 UNJUDGED (7 without a fresh verdict)"
     )
@@ -288,12 +272,10 @@ def test_one_machine_under_two_names_never_passes_twice(
     if kept:
         (tmp_path / "fleet").rename(tmp_path / "earlier")
     plant(tmp_path / "fleet", "gpu-01.lab", 3, of="x", gpus="X")
-    code, lines, _ = call("fleet", "--due", "due", *out)
-    assert code == 3
+    lines = printed(call("fleet", "--due", "due", *out), 3)
     assert "1 PASS, 0 FAIL, 1 UNJUDGED" in lines[-1]
     if kept:
-        code, lines, _ = call("--nights", "nights", "--due", "due", verb="report")
-        assert code == 3
+        lines = printed(call("--nights", "nights", "--due", "due", verb="report"), 3)
         assert "1 PASS, 0 FAIL, 1 UNJUDGED" in lines[-1]
     assert any("gpu-01.lab" in line and "gpu-01:" in line for line in lines)
 
@@ -306,8 +288,7 @@ def test_a_machine_with_new_gpus_counts_once_and_its_old_verdict_not_at_all(
     code, out, _ = call("fleet")
     assert (code, out[-1]) == (0, "PASS: 1 machine due: 1 PASS, 0 FAIL, 0 UNJUDGED")
     plant(tmp_path / "fleet", "a", 1, "UNJUDGED", gpus="OLD")  # both sets are still there
-    code, out, _ = call("fleet")
-    assert code == 1
+    out = printed(call("fleet"), 1)
     assert "two machines have this name" in out[0]
 
 
@@ -367,9 +348,7 @@ for file; do [ ! -f "$file" ] || cp "$file" "$place"; done
 def test_the_drop_in_of_the_documents_keeps_a_fail(call: Call, tmp_path: Path) -> None:
     """It copies each run into a folder of its own: an UNJUDGED night overwrites no FAIL."""
     program, reports = tmp_path / "bin/rsync", tmp_path / "reports"
-    program.parent.mkdir()
-    program.write_text(RSYNC)
-    program.chmod(0o755)
+    executable(program, RSYNC)
     text = (Path(__file__).parents[2] / "docs/from-one-to-many.md").read_text()
     (unit,) = re.findall(r"^ExecStopPost=((?:.*\\\n)*.*)", text, re.MULTILINE)
     unit = unit.replace("\\\n", " ").replace("%H", "n1").replace("$$", "$")  # as systemd does

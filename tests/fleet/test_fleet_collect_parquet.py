@@ -16,6 +16,8 @@ import duckdb
 import numpy as np
 import pytest
 from fleet_verdicts import LAST_NIGHT, NOW, place, run_id, verdict
+from known import known
+from raising import raising
 
 from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
@@ -210,8 +212,7 @@ def test_what_could_not_be_read_is_kept(tmp_path: Path) -> None:
     (fleet / "torn").mkdir()
     (fleet / "torn/verdict.json").write_text("{")
     (path,) = parquet.write(tmp_path, tables(fleet))
-    kept = parquet.read(path).troubles
-    assert kept is not None
+    kept = known(parquet.read(path).troubles)
     ((folder, troubles),) = kept.items()
     assert folder == str(fleet)
     assert [machine for machine, _ in troubles] == [None, "torn"]
@@ -259,10 +260,7 @@ def test_a_disk_that_does_not_take_it_changes_nothing(
     (path,) = parquet.write(tmp_path, made)
     before = path.read_bytes()
 
-    def full(file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(parquet.NightFileError, match="No space left"):
         parquet.write(tmp_path, made)
     assert path.read_bytes() == before
@@ -297,8 +295,7 @@ def test_a_collector_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TZ": "UTC"}
         argv = [sys.executable, "-c", COLLECTOR, str(fleet), str(out)]
         with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as running:
-            assert running.stdout is not None
-            assert running.stdout.readline() == "written\n"
+            assert known(running.stdout).readline() == "written\n"
             time.sleep(0.013 * step)
             running.send_signal(signal.SIGKILL)
         assert same(parquet.read(path), made[NIGHT])

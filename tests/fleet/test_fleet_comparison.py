@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fleet_verdicts import Call, place, verdict
+from fleet_verdicts import Call, ago, place, verdict
 
 from acceptance import resources
 from acceptance.core import parts
@@ -26,6 +26,7 @@ BOOK = noise.read(resources.locate("noise.toml"))
 FIRST, SECOND = "2026-11-25", "2026-11-26"
 MODEL = {"gpu_model": "NVIDIA H200", "nvidia_driver": "580.1", "gpu_vbios": "96.1"}
 CARDS = 8
+NONE: Mapping[int | tuple[int, int], float] = {}
 
 
 def rates(measurement: str = "gemm_bf16", unit: str = "TFLOP/s") -> tuple[Series, ...]:
@@ -51,8 +52,14 @@ def table(
     return NightTable(rows, series, values)
 
 
-def even(machines: int, value: float = 700.0) -> Floats:
-    return np.full((machines, CARDS), value)
+def even(
+    machines: int, value: float = 700.0, but: Mapping[int | tuple[int, int], float] = NONE
+) -> Floats:
+    """Values that are all alike, but for those of some machines or cards."""
+    values = np.full((machines, CARDS), value)
+    for at, other in but.items():
+        values[at] = other
+    return values
 
 
 def both(one: NightTable, told: Mapping[str, Mapping[str, str]] | None = None) -> Comparison:
@@ -70,8 +77,7 @@ def said(found: Comparison) -> list[str]:
 
 
 def test_a_slow_card_is_flagged_on_the_second_night_and_named() -> None:
-    values = even(8)
-    values[3, 5] = 560.0
+    values = even(8, but={(3, 5): 560.0})
     night = table(values)
     assert not comparison.compare({SECOND: night}, BOOK).flags
     found = both(night)
@@ -84,31 +90,26 @@ def test_a_slow_card_is_flagged_on_the_second_night_and_named() -> None:
 
 
 def test_only_the_last_nights_count() -> None:
-    slow = even(8)
-    slow[3, 5] = 560.0
+    slow = even(8, but={(3, 5): 560.0})
     nights = {f"2026-11-{day}": table(slow if day < 22 else even(8)) for day in range(20, 26)}
     found = comparison.compare(nights, BOOK)
     assert (found.flags, found.nights) == ((), ("2026-11-23", "2026-11-24", "2026-11-25"))
 
 
 def test_a_rate_that_is_higher_than_the_others_is_none() -> None:
-    values = even(8)
-    values[3, 5] = 900.0
+    values = even(8, but={(3, 5): 900.0})
     assert not both(table(values)).flags
 
 
 def test_of_a_time_more_is_worse() -> None:
-    values = even(8, 1000.0)
-    values[3] = 2000.0
-    values[4] = 500.0
+    values = even(8, 1000.0, but={3: 2000.0, 4: 500.0})
     series = rates("a_latency", "ns")
     assert {machine for machine, _ in flagged(both(table(values, series=series)))} == {"m03"}
 
 
 @pytest.mark.parametrize("unit", ["GiB", "degC", "W", "MHz", "count", "ratio", "MT/s"])
 def test_what_is_no_rate_is_not_compared(unit: str) -> None:
-    values = even(8)
-    values[3] = 100.0
+    values = even(8, but={3: 100.0})
     found = both(table(values, series=rates("anything", unit)))
     assert (found.flags, found.apart) == ((), ())
 
@@ -125,8 +126,7 @@ def test_a_counter_of_a_whole_life_is_not_compared() -> None:
 )
 def test_machines_that_differ_are_not_compared(fact: str) -> None:
     """Those with an older driver are all slower: none of them is an outlier."""
-    values = even(16)
-    values[8:] = 500.0
+    values = even(16, but=dict.fromkeys(range(8, 16), 500.0))
     found = both(table(values, lambda n: {fact: "old"} if n >= 8 else {}))
     assert not found.flags
     assert found.compared == 16
@@ -134,8 +134,7 @@ def test_machines_that_differ_are_not_compared(fact: str) -> None:
 
 def test_an_image_of_ours_is_known_by_its_inputs() -> None:
     """Each machine may have built it, under an id of its own."""
-    values = even(8)
-    values[3, 5] = 560.0
+    values = even(8, but={(3, 5): 560.0})
     facts = {"image_inputs": "abc"}
     found = both(table(values, lambda n: {**facts, "image_id": f"sha256:{n}"}))
     assert flagged(found) == {("m03", "gpu5")}
@@ -146,16 +145,14 @@ def test_an_image_of_ours_is_known_by_its_inputs() -> None:
 
 
 def test_vms_have_a_noise_of_their_own() -> None:
-    values = even(8, 50.0)
-    values[3, 5] = 44.0
+    values = even(8, 50.0, but={(3, 5): 44.0})
     series = rates("copy_h2d", "GB/s")
     assert flagged(both(table(values, series=series)))
     assert not flagged(both(table(values, lambda _: {"virtual": "yes"}, series=series)))
 
 
 def test_of_two_machines_none_is_blamed() -> None:
-    values = even(2)
-    values[1, 0] = 500.0
+    values = even(2, but={(1, 0): 500.0})
     found = both(table(values))
     assert not found.flags
     (sentence,) = said(found)
@@ -163,8 +160,7 @@ def test_of_two_machines_none_is_blamed() -> None:
 
 
 def test_a_machine_that_missed_a_night_is_found_on_the_next() -> None:
-    slow = even(8)
-    slow[3] = 500.0
+    slow = even(8, but={3: 500.0})
     away = slow.copy()
     away[3] = np.nan
     nights = {FIRST: table(slow), SECOND: table(away), "2026-11-27": table(slow)}
@@ -173,8 +169,7 @@ def test_a_machine_that_missed_a_night_is_found_on_the_next() -> None:
 
 
 def test_a_slow_rack_is_one_cause() -> None:
-    values = even(64)
-    values[8:12] = 500.0
+    values = even(64, but=dict.fromkeys(range(8, 12), 500.0))
     racks = {f"m{n:02d}": {"rack": f"r{n // 4}"} for n in range(64)}
     found = both(table(values), racks)
     (cause,) = found.causes.common
@@ -189,9 +184,9 @@ def test_a_slow_rack_is_one_cause() -> None:
 
 def test_a_slow_position_in_all_machines_is_one_cause() -> None:
     """Beside it a card of its own is named by its own values."""
-    values = even(64)
-    values[::8, 6] = 560.0
-    values[0, 1] = 500.0
+    values = even(
+        64, but={(0, 1): 500.0, **dict.fromkeys(((n, 6) for n in range(0, 64, 8)), 560.0)}
+    )
     found = both(table(values))
     first, second = said(found)
     assert first.startswith(
@@ -213,8 +208,7 @@ def test_firmware_that_differs_in_a_batch_is_listed() -> None:
 
 def test_a_night_that_only_names_missing_machines_is_none() -> None:
     """Collecting in the afternoon begins the next one."""
-    values = even(8)
-    values[3, 5] = 560.0
+    values = even(8, but={(3, 5): 560.0})
     nothing = table(np.full((1, CARDS), np.nan))
     nights = {FIRST: table(values), SECOND: table(values), "2026-11-27": nothing}
     found = comparison.compare(nights, BOOK)
@@ -237,8 +231,7 @@ def test_a_machine_of_unknown_model_is_compared_with_nobody() -> None:
 
 
 def test_a_slow_host_has_no_slot() -> None:
-    values = even(8)
-    values[3] = 500.0
+    values = even(8, but={3: 500.0})
     series = (*rates()[:-1], Series("link.nccl", "collective_all_reduce", parts.GPUS, "GB/s"))
     found = both(table(values, series=series))
     assert {part for _, part in flagged(found)} == {*(f"gpu{n}" for n in range(7)), "gpus"}
@@ -247,8 +240,7 @@ def test_a_slow_host_has_no_slot() -> None:
 
 def test_machines_that_are_new_cannot_be_slow_yet() -> None:
     """One of this night has an earlier one: that is said, not that none is slow."""
-    values = even(8)
-    values[3] = 500.0
+    values = even(8, but={3: 500.0})
     before = values.copy()
     before[2:] = np.nan
     found = comparison.compare({FIRST: table(before), SECOND: table(values)}, BOOK)
@@ -274,8 +266,7 @@ def call(fleet: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[in
 def fill(folder: Path, ages_h: Iterable[float], machines: int = 8) -> None:
     """Nights of machines of one rack each two, of which m3 is slow; a folder for each run."""
     for age in ages_h:
-        began = datetime.now(UTC) - timedelta(hours=age)
-        run = f"{began:%Y-%m-%dT%H-%M-%S}Z-0001"
+        run, began = ago(age)
         for n in range(machines):
             name = f"m{n}"
             rate = 700.0 if n != 3 else 550.0

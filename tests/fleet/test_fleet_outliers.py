@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -372,30 +375,34 @@ def test_slow_machine_is_found_within_three_nights(size: int) -> None:
     assert len(flagged) >= len(slow) - 1
 
 
-def test_bad_input_is_refused() -> None:
-    known = columns(2)
-    with pytest.raises(ValueError, match="in two groups: a"):
-        find_outliers([Group(("a",), rates(1, 2)), Group(("a",), rates(1, 2))], known)
-    with pytest.raises(ValueError, match="for each column"):
-        find_outliers([Group(("a",), rates(1, 3))], known)
-    with pytest.raises(ValueError, match="one row of values"):
-        Group(("a", "b"), rates(3))
-    with pytest.raises(ValueError, match="one row of values"):
-        Group(("a",), np.array([1.0]))
-    with pytest.raises(ValueError, match="twice"):
-        Group(("a", "a"), rates(2))
-    with pytest.raises(ValueError, match="infinite"):
-        Group(("a",), np.array([[np.inf]]))
-    with pytest.raises(ValueError, match="every column needs"):
-        replace(known, noise=np.array([0.01]))
-    with pytest.raises(ValueError, match="a series has two columns"):
-        replace(known, series=known.series[:1] * 2)
-    for noise in (0.0, -0.01, np.nan, np.inf):
-        with pytest.raises(ValueError, match="noise of a column"):
-            replace(known, noise=np.array([0.01, noise]))
-    for spread in (-0.01, np.inf):
-        with pytest.raises(ValueError, match="spread of a column"):
-            replace(known, spread=np.array([0.0, spread]))
+ONE = Group(("a",), rates(1, 2))
+TWO = columns(2)
+
+
+@each(
+    "make, said",
+    [
+        (partial(find_outliers, [ONE, ONE], TWO), "in two groups: a"),
+        (partial(find_outliers, [Group(("a",), rates(1, 3))], TWO), "for each column"),
+        (partial(Group, ("a", "b"), rates(3)), "one row of values"),
+        (partial(Group, ("a",), np.array([1.0])), "one row of values"),
+        (partial(Group, ("a", "a"), rates(2)), "twice"),
+        (partial(Group, ("a",), np.array([[np.inf]])), "infinite"),
+        (partial(replace, TWO, noise=np.array([0.01])), "every column needs"),
+        (partial(replace, TWO, series=TWO.series[:1] * 2), "a series has two columns"),
+        *(
+            (partial(replace, TWO, noise=np.array([0.01, noise])), "noise of a column")
+            for noise in (0.0, -0.01, np.nan, np.inf)
+        ),
+        *(
+            (partial(replace, TWO, spread=np.array([0.0, spread])), "spread of a column")
+            for spread in (-0.01, np.inf)
+        ),
+    ],
+)
+def test_bad_input_is_refused(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
 
 
 def one_column(*sizes: int, drop: float = 0.0) -> list[Group]:

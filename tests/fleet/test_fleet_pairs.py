@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,45 +33,43 @@ def run(
     return blame(order, passed), len(passed), rounds
 
 
-def test_sound_nodes_take_one_round() -> None:
-    found, tests, rounds = run(nodes(64))
-    assert found == Blame((), (), (), ())
-    assert (tests, rounds) == (32, 1)
+SOUND = Blame((), (), (), ())
+CABLE, NEXT = NodePair("n00004", "n00005"), NodePair("n00003", "n00004")
 
 
-def test_an_odd_node_is_tested_with_a_good_one() -> None:
-    found, tests, _ = run(nodes(65))
-    assert found == Blame((), (), (), ())
-    assert tests == 33
-    found, tests, _ = run(nodes(65), ["n00064"])
-    assert found.nodes == ("n00064",)
-    assert tests == 34
-
-
-def test_one_bad_node_takes_two_more_tests() -> None:
-    found, tests, rounds = run(nodes(64), ["n00017"])
-    assert found == Blame(("n00017",), (), (), ())
-    assert (tests, rounds) == (34, 2)
-
-
-def test_a_bad_cable_is_told_from_bad_nodes() -> None:
-    cable = NodePair("n00004", "n00005")
-    found, tests, _ = run(nodes(64), links=[cable])
-    assert found == Blame((), (cable,), (), ())
-    assert tests == 34
-
-
-def test_both_nodes_of_a_pair_bad() -> None:
-    found, tests, _ = run(nodes(64), ["n00004", "n00005"])
-    assert found == Blame(("n00004", "n00005"), (), (), ())
-    assert tests == 36
-
-
-def test_a_bad_cable_to_the_partner_of_a_retest_is_no_bad_node() -> None:
-    """Node 5 is bad; the cable from 4 to its first partner is too."""
-    cable = NodePair("n00003", "n00004")
-    found, _, _ = run(nodes(64), ["n00005"], [cable])
-    assert found == Blame(("n00005",), (cable,), (), ())
+@each(
+    "count, bad, links, due, tests, rounds",
+    [
+        (64, (), (), SOUND, 32, 1),
+        (65, (), (), SOUND, 33, 2),
+        (65, ("n00064",), (), Blame(("n00064",), (), (), ()), 34, 3),
+        (64, ("n00017",), (), Blame(("n00017",), (), (), ()), 34, 2),
+        (64, (), (CABLE,), Blame((), (CABLE,), (), ()), 34, 2),
+        (64, tuple(CABLE), (), Blame(tuple(CABLE), (), (), ()), 36, 3),
+        # Node 5 is bad; the cable from 4 to its first partner is too.
+        (64, ("n00005",), (NEXT,), Blame(("n00005",), (NEXT,), (), ()), 36, 3),
+        # Two tests of three nodes would have a node in common.
+        (3, (), (), SOUND, 3, 3),
+        (1, (), (), Blame((), (), (), nodes(1)), 0, 0),
+        (0, (), (), SOUND, 0, 0),
+    ],
+    told=[
+        *("sound nodes take one round", "an odd node is tested with a good one"),
+        *("a bad odd node", "one bad node takes two more tests"),
+        *("a bad cable is told from bad nodes", "both nodes of a pair bad"),
+        "a bad cable to the partner of a retest is no bad node",
+        *("of three sound nodes all pairs are tested", "one node is never tested", "no node"),
+    ],
+)
+def test_what_is_bad_in_so_many_tests(
+    count: int,
+    bad: Sequence[str],
+    links: Sequence[NodePair],
+    due: Blame,
+    tests: int,
+    rounds: int,
+) -> None:
+    assert run(nodes(count), bad, links) == (due, tests, rounds)
 
 
 def test_a_partner_is_near() -> None:
@@ -127,16 +126,6 @@ def test_three_nodes_as_far_as_they_can() -> None:
     assert not found.nodes
     assert not found.links
     assert len(found.unattributed) == tests == 3
-
-
-def test_of_three_sound_nodes_all_pairs_are_tested() -> None:
-    """Two tests would have a node in common."""
-    assert run(nodes(3)) == (Blame((), (), (), ()), 3, 3)
-
-
-def test_one_node_is_never_tested() -> None:
-    assert run(nodes(1)) == (Blame((), (), (), nodes(1)), 0, 0)
-    assert run(()) == (Blame((), (), (), ()), 0, 0)
 
 
 def test_a_network_that_is_down_everywhere_blames_nobody() -> None:

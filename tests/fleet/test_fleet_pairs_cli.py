@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from executable import executable
 from msgspec import structs
 from pair_outputs import PYTHONPATH
 
@@ -204,9 +205,7 @@ def test_an_allocation_of_slurm_is_tested_by_srun(
             f'exec {site.launch.replace("{node}", "$node")} "$@"',
         ),
     ):
-        program = site.folder / name
-        program.write_text(f"#!/bin/sh\n{text}\n")
-        program.chmod(0o755)
+        executable(site.folder / name, f"#!/bin/sh\n{text}\n")
     monkeypatch.setenv("PATH", f"{site.folder}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
     assert site.run(launch=["--slurm"]) == 0

@@ -16,8 +16,11 @@ import jenkins_schema
 import numpy as np
 import pages
 import pytest
-from fleet_verdicts import RATE, Call, place, verdict
+from cases import each
+from command import assert_refused, printed
+from fleet_verdicts import RATE, Call, ago, place, verdict
 from junitparser import JUnitXml
+from known import known
 from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.core.language import ENGLISH
@@ -44,8 +47,7 @@ def machine(
     folder: Path, name: str, word: VerdictWord = "PASS", hours: float = 3.0, **more: Any
 ) -> None:
     """A machine with a run that began some hours ago, in a folder of its own."""
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    run, at = ago(hours)
     facts = {
         "gpu_model": MODEL,
         "nvidia_driver": more.pop("driver", DRIVER),
@@ -97,8 +99,7 @@ def metric(text: str, name: str) -> dict[tuple[str, ...], float]:
 def test_a_night_on_the_terminal(call: Call, tmp_path: Path) -> None:
     fleet(tmp_path / "fleet")
     (tmp_path / "due").write_text("a\nb\nc\nslow\ne\nf\ngone\nnever\n")
-    code, out, err = call("fleet", "--due", "due")
-    assert (code, err) == (1, "")
+    out = printed(call("fleet", "--due", "due"), 1)
     place_ = {line.split(" (")[0]: number for number, line in enumerate(out)}
     assert place_["without a fresh verdict"] < place_["FAIL"] < place_["UNJUDGED"]
     assert "  never: there is no verdict" in out
@@ -176,9 +177,7 @@ def test_usage_errors_are_one_sentence(
 ) -> None:
     (tmp_path / "n").mkdir()
     (tmp_path / "n/key").write_text("ssh-ed25519 AAAA")
-    code, out, err = call(*arguments)
-    assert (code, out, err.count("\n")) == (2, [], 1)
-    assert said in err
+    assert_refused(call(*arguments), 2, said)
 
 
 # --- JUnit ---
@@ -349,8 +348,7 @@ def test_hostile_text_stays_text(call: Call, tmp_path: Path, text: str) -> None:
             facts={"gpu_model": text, "kernel": text},
         )
     files = ("--page", "p.html", "--junit", "j.xml", "--csv", "c.csv", "--textfile", "m.prom")
-    code, out, err = call("fleet", *files)
-    assert (code, err) == (1, "")
+    out = printed(call("fleet", *files), 1)
     assert not any(hostile.HARMFUL.search(line) for line in out)
     seen = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
     for element in seen.iter():
@@ -407,8 +405,7 @@ def standings(found: FleetReport) -> Mapping[str, tuple[str, bool]]:
 def test_nights_that_were_kept_are_reported(call: Call, tmp_path: Path) -> None:
     fleet(tmp_path / "fleet")
     assert call("fleet", "--out", "nights", verb="collect")[0] == 1
-    code, out, err = call("--nights", "nights", "--page", "p.html")
-    assert (code, err) == (1, "")
+    out = printed(call("--nights", "nights", "--page", "p.html"), 1)
     assert f"  {CHECK}: 1 fail, 1 error: b, c" in out
     assert out[-1].startswith("FAIL: 7 machines due: 4 PASS, 1 FAIL, 2 UNJUDGED")
     code, out, _ = call("--nights", "nights", "--fresh", "1")
@@ -422,8 +419,7 @@ def test_a_kept_night_says_what_could_not_be_read(call: Call, tmp_path: Path) ->
     (tmp_path / "due").write_text("a\n")
     arguments = ("fleet", "--due", "due", "--out", "nights")
     assert call(*arguments, verb="collect")[0] == 3
-    code, out, _ = call("--nights", "nights", "--due", "due")
-    assert code == 3
+    out = printed(call("--nights", "nights", "--due", "due"), 3)
     assert out[out.index("What could not be read:") + 1].startswith("  fleet/b c is no name")
     assert call("--nights", "nights", "--due", "due", "--fail-on", "1")[0] == 3
     (tmp_path / "fleet/b c").rmdir()
@@ -436,8 +432,7 @@ def test_the_reason_of_a_kept_machine_is_said_once(call: Call, tmp_path: Path) -
     (tmp_path / "fleet/torn").mkdir()
     (tmp_path / "fleet/torn/verdict.json").write_text("{")
     call("fleet", "--out", "nights", verb="collect")
-    code, out, _ = call("--nights", "nights")
-    assert code == 3
+    out = printed(call("--nights", "nights"), 3)
     assert sum("fleet/torn/verdict.json" in line for line in out) == 1
 
 
@@ -468,57 +463,93 @@ def test_a_machine_with_two_names_in_kept_nights_counts_once(
 def test_a_machine_id_that_is_on_several_machines_is_a_remark(call: Call, tmp_path: Path) -> None:
     for name in "ab":
         machine(tmp_path / "fleet", name, facts={"machine_id": "x"})
-    code, out, _ = call("fleet", "--junit", "j.xml")
-    assert code == 0
+    out = printed(call("fleet", "--junit", "j.xml"))
     (line,) = (line for line in out if "machine id x is on several machines (a, b)" in line)
     assert out.index(line) > out.index("Comparison of machines:")
     assert "machine id x is on several" in (tmp_path / "j.xml").read_text()
 
 
-def test_an_old_night_is_no_pass() -> None:
-    found = report.of_nights({"2026-11-20": kept(a=row("a", hours=130))}, None, NOW, FRESH)
-    assert standings(found) == {"a": ("UNJUDGED", True)}
-    assert found.verdict == "UNJUDGED"
+ENDED = {
+    "2026-11-20": kept(a=row("a", "FAIL", 130), b=row("b", "FAIL", 130)),
+    "2026-11-21": kept(a=row("a", hours=106), b=row("b", hours=106, ended=("run-1",))),
+    "2026-11-25": kept(b=row("b", "UNJUDGED")),
+}
+MISSING = {
+    "2026-11-24": kept(a=row("a", hours=30), b=row("b", "FAIL", hours=29)),
+    "2026-11-25": kept(a=row("a"), b=row("b", "FAIL")),
+    "2026-11-26": kept(c=Row("c", "UNJUDGED", missing=True)),
+}
 
 
-def test_a_kept_fail_stands_until_a_run_that_ended_it() -> None:
-    nights = {
-        "2026-11-20": kept(a=row("a", "FAIL", 130), b=row("b", "FAIL", 130)),
-        "2026-11-21": kept(a=row("a", hours=106), b=row("b", hours=106, ended=("run-1",))),
-        "2026-11-25": kept(b=row("b", "UNJUDGED")),
-    }
-    found = report.of_nights(nights, None, NOW, FRESH)
-    assert standings(found) == {"a": ("FAIL", True), "b": ("UNJUDGED", False)}
-    assert [title for title, _ in terminal.groups(found, ENGLISH)] == ["FAIL", "UNJUDGED"]
+@each(
+    "nights, due, standing, verdict, night_, others",
+    [
+        (
+            {"2026-11-20": kept(a=row("a", hours=130))},
+            None,
+            {"a": ("UNJUDGED", True)},
+            "UNJUDGED",
+            "2026-11-20",
+            [],
+        ),
+        (
+            {"2026-11-25": kept(a=Row("a", "PASS"))},
+            None,
+            {"a": ("UNJUDGED", False)},
+            "UNJUDGED",
+            "2026-11-25",
+            [],
+        ),
+        (
+            ENDED,
+            None,
+            {"a": ("FAIL", True), "b": ("UNJUDGED", False)},
+            "FAIL",
+            "2026-11-25",
+            [],
+        ),
+        (
+            MISSING,
+            None,
+            {"a": ("PASS", False), "b": ("FAIL", False), "c": ("UNJUDGED", True)},
+            "FAIL",
+            "2026-11-25",
+            [],
+        ),
+        (
+            {"2026-11-25": kept(a=row("a"), b=row("b"))},
+            ["a", "z"],
+            {"z": ("UNJUDGED", True), "a": ("PASS", False)},
+            "UNJUDGED",
+            "2026-11-25",
+            ["b"],
+        ),
+    ],
+    told=[
+        *("an old night is no PASS", "a row without a run is no PASS"),
+        "a FAIL stands until a run that ended it",
+        "a night of missing machines alone does not hide the others",
+        "machines that are due and not kept are missing",
+    ],
+)
+def test_what_kept_nights_say(
+    nights: dict[str, NightTable],
+    due: list[str] | None,
+    standing: dict[str, tuple[str, bool]],
+    verdict: str,
+    night_: str,
+    others: list[str],
+) -> None:
+    found = report.of_nights(nights, due, NOW, FRESH)
+    assert (standings(found), found.verdict) == (standing, verdict)
+    assert (found.night, [one.machine for one in found.others]) == (night_, others)
+    titles = [title for title, _ in terminal.groups(found, ENGLISH)]
+    assert "FAIL" in titles if verdict == "FAIL" else "FAIL" not in titles
+    assert not {one.machine for one in found.values.rows} & set(others)
 
 
-def test_a_kept_row_without_a_run_is_no_pass() -> None:
-    found = report.of_nights({"2026-11-25": kept(a=Row("a", "PASS"))}, None, NOW, FRESH)
-    assert found.verdict == "UNJUDGED"
-
-
-def test_a_night_of_missing_machines_alone_does_not_hide_the_others() -> None:
-    nights = {
-        "2026-11-24": kept(a=row("a", hours=30), b=row("b", "FAIL", hours=29)),
-        "2026-11-25": kept(a=row("a"), b=row("b", "FAIL")),
-        "2026-11-26": kept(c=Row("c", "UNJUDGED", missing=True)),
-    }
-    found = report.of_nights(nights, None, NOW, FRESH)
-    assert standings(found) == {
-        "a": ("PASS", False),
-        "b": ("FAIL", False),
-        "c": ("UNJUDGED", True),
-    }
-    assert found.night == "2026-11-25"
-    assert sorted(report.with_runs(nights)) == ["2026-11-24", "2026-11-25"]
-
-
-def test_machines_that_are_due_and_not_kept_are_missing() -> None:
-    nights = {"2026-11-25": kept(a=row("a"), b=row("b"))}
-    found = report.of_nights(nights, ["a", "z"], NOW, FRESH)
-    assert standings(found) == {"z": ("UNJUDGED", True), "a": ("PASS", False)}
-    assert [one.machine for one in found.others] == ["b"]
-    assert [one.machine for one in found.values.rows] == ["a"]
+def test_a_night_of_missing_machines_alone_is_none_with_runs() -> None:
+    assert sorted(report.with_runs(MISSING)) == ["2026-11-24", "2026-11-25"]
 
 
 # --- what changed ---
@@ -540,8 +571,7 @@ def test_changes_since_the_night_before() -> None:
     found = report.of_nights({"2026-11-25": now}, None, NOW, FRESH)
     compared = Comparison((), 0, 0, 0, (), (), (), Causes((), ()), ())
     found = report.with_earlier(found, {"2026-11-24": before, "2026-11-25": now}, compared)
-    turns = report.changes(found)
-    assert turns is not None
+    turns = known(report.changes(found))
     assert [(one.was, one.now, one.machines) for one in turns.verdicts] == [
         ("PASS", "FAIL", ("a",)),
         ("FAIL", "PASS", ("b",)),

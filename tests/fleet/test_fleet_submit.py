@@ -14,9 +14,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+import fleet_verdicts
 import pytest
 from cases import each
-from fleet_verdicts import Call, place, verdict
+from command import assert_one_sentence, assert_refused, printed
+from executable import executable
+from fleet_verdicts import Call
+from raising import raising
 
 from acceptance import resources
 from acceptance.cli import fleet_slurm
@@ -183,8 +187,7 @@ class Slurm:
         self.bin.mkdir()
         self.shared.mkdir()
         for name in ("sinfo", "squeue", "scontrol", "sbatch"):
-            (self.bin / name).write_text(FAKE)
-            (self.bin / name).chmod(0o755)
+            executable(self.bin / name, FAKE)
         self.says("sinfo -N", row("n1", "idle") + row("n2", "idle"))
         self.says("sbatch --parsable", "7\n")
         self.says("scontrol show licenses", LICENCE)
@@ -196,11 +199,11 @@ class Slurm:
         (self.bin / f"{name}.code").write_text(str(code))
 
     def hold(self, node: str, word: VerdictWord, hours: float = 1.0) -> str:
-        at = datetime.now(UTC) - timedelta(hours=hours)
-        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=node, machine_id=node)
-        place(self.shared, f"{node}/{run}", file, written=at + timedelta(minutes=1))
-        return run
+        return fleet_verdicts.hold(self.shared, node, word, hours)
+
+    def die(self, node: str, hours: float) -> None:
+        """A run of a node that began and left no verdict."""
+        (self.shared / node / fleet_verdicts.ago(hours)[0]).mkdir()
 
     def calls(self, program: str) -> list[str]:
         log = self.bin / "calls"
@@ -224,8 +227,7 @@ def call(fleet: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch) -> Call:
 def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm) -> None:
     site.hold("n1", "FAIL")
     site.hold("n2", "PASS", hours=40)
-    code, out, err = call("--licence", "rigproof", "--", "--profile", "nightly")
-    assert (code, err) == (0, "")
+    out = printed(call("--licence", "rigproof", "--", "--profile", "nightly"))
     assert out == ["fresh verdict, not tested again: n1", "submitted: n2 (7)"]
     (sent,) = site.calls("sbatch")
     assert "--nodelist=n2 --exclusive" in sent
@@ -237,15 +239,18 @@ def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm)
 
 def test_only_a_fresh_pass_or_fail_spares_a_node_its_test(call: Call, site: Slurm) -> None:
     """An UNJUDGED machine has not been proved, and a FAIL that stands is tested again some day."""
-    names = ("failed", "lately", "old", "passed", "unjudged")
-    site.says("sinfo -N", "".join(row(name, "idle") for name in names))
-    site.hold("passed", "PASS")
-    site.hold("unjudged", "UNJUDGED")
-    site.hold("failed", "FAIL", hours=5)
-    site.hold("failed", "UNJUDGED")
-    site.hold("old", "FAIL", hours=50)
-    site.hold("lately", "FAIL", hours=50)
-    site.hold("lately", "UNJUDGED")
+    runs: list[tuple[str, VerdictWord, float]] = [
+        ("failed", "FAIL", 5),
+        ("failed", "UNJUDGED", 1),
+        ("lately", "FAIL", 50),
+        ("lately", "UNJUDGED", 1),
+        ("old", "FAIL", 50),
+        ("passed", "PASS", 1),
+        ("unjudged", "UNJUDGED", 1),
+    ]
+    site.says("sinfo -N", "".join(row(name, "idle") for name in sorted({one[0] for one in runs})))
+    for name, word, hours in runs:
+        site.hold(name, word, hours)
     code, out, _ = call("--licence", "rigproof")
     assert (code, out) == (
         0,
@@ -270,8 +275,7 @@ def test_a_fail_is_drained_for_until_a_newer_pass(call: Call, site: Slurm) -> No
 def test_a_fail_in_doubt_is_drained_for_and_tested_again(call: Call, site: Slurm) -> None:
     """The node died in its retest, or its clock is ahead: it does not pass for tested."""
     run = site.hold("n1", "FAIL", hours=5)
-    at = datetime.now(UTC) - timedelta(hours=2)
-    (site.shared / f"n1/{at:%Y-%m-%dT%H-%M-%SZ}-0").mkdir()
+    site.die("n1", hours=2)
     ahead = site.hold("n2", "FAIL", hours=-5)
     _, out, _ = call("--licence", "rigproof")
     assert out == ["submitted: n1 (7), n2 (7)"]
@@ -308,8 +312,7 @@ def test_nodes_that_take_no_job_are_named(call: Call, site: Slurm) -> None:
 
 def test_a_node_that_slurm_refuses_hinders_no_other(call: Call, site: Slurm) -> None:
     site.says("sbatch --parsable", "sbatch: error: invalid account\n", code=1)
-    code, out, _ = call("--licence", "rigproof")
-    assert code == 3
+    out = printed(call("--licence", "rigproof"), 3)
     assert out == [
         "n1: sbatch refused: sbatch: error: invalid account",
         "n2: sbatch refused: sbatch: error: invalid account",
@@ -325,8 +328,7 @@ def test_drains_only_when_asked_and_undrains_only_what_is_ours(call: Call, site:
     site.says("sinfo -N", row("n1", "allocated") + held)
     call("--licence", "rigproof")
     assert site.calls("scontrol update") == []
-    code, out, _ = call("--licence", "rigproof", "--drain")
-    assert code == 0
+    out = printed(call("--licence", "rigproof", "--drain"))
     assert site.calls("scontrol update") == [
         f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}",
         "scontrol update NodeName=n2 State=RESUME",
@@ -379,8 +381,7 @@ def test_a_fail_in_doubt_is_not_drained_for_while_its_retest_waits(call: Call, s
     reserve(site)
     show(site, "n1")
     run = site.hold("n1", "FAIL", hours=0.5)
-    at = datetime.now(UTC) - timedelta(hours=0.2)
-    (site.shared / f"n1/{at:%Y-%m-%dT%H-%M-%SZ}-0").mkdir()
+    site.die("n1", hours=0.2)
     site.says("sinfo -N", row("n1", "idle+maintenance+reserved"))
     site.says("squeue -h", "3|PENDING|n1|None\n")
     _, out, _ = call("--licence", "rigproof", "--reservation", "repair")
@@ -451,8 +452,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     away = row("n2", "down+not_responding", "Not responding")
     site.says("sinfo -N", row("n1", "idle") + away)
     site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
-    code, out, _ = call("--licence", "rigproof", "--wait")
-    assert code == 3
+    out = printed(call("--licence", "rigproof", "--wait"), 3)
     assert "n2: its job cannot start (None): end the cause, or 'scancel 3'" in out
     assert "UNJUDGED n2: there is no verdict" in out
     assert out[-1].startswith("UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED")
@@ -479,16 +479,18 @@ def test_mistakes_are_one_sentence(
 ) -> None:
     show(site, "n9")
     code, _, err = call(*arguments)
-    assert (code, err.count("\n")) == (2, 1)
-    assert said in err
+    assert code == 2
+    assert_one_sentence(err, said)
     assert site.calls("sbatch") == []
 
 
 def test_a_controller_that_does_not_answer(call: Call, site: Slurm) -> None:
     site.says("sinfo -N", "slurm_load_partitions: Unable to contact slurm controller\n", code=1)
-    code, _, err = call("--licence", "rigproof")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "sinfo refused: slurm_load_partitions: Unable to contact slurm controller" in err
+    assert_refused(
+        call("--licence", "rigproof"),
+        2,
+        "sinfo refused: slurm_load_partitions: Unable to contact slurm controller",
+    )
     site.says("sinfo -N", "")
     code, _, err = call("--partition", "gpu")
     assert (code, err) == (2, "rigproof: Slurm lists no nodes in the partition gpu: see 'sinfo'\n")
@@ -539,8 +541,7 @@ def test_a_refused_call_is_tried_again_while_waiting(
 
     site.says("squeue -h", "7|RUNNING|n1|None\n8|RUNNING|n2|None\n")
     clock = wait_by(monkeypatch, wake)
-    code, out, err = call("--licence", "rigproof", "--wait")
-    assert (code, err) == (0, "")
+    out = printed(call("--licence", "rigproof", "--wait"))
     assert out[-1].startswith("PASS: 2 machines due: 2 PASS")
     assert clock.pauses[-5:] == [2.0, 5.0, 10.0, 20.0, 40.0]
 
@@ -593,8 +594,7 @@ def test_a_job_that_never_starts_is_named_and_not_waited_for(
 
     clock = wait_by(monkeypatch, wake)
     wake(0.0)
-    code, out, _ = call("--licence", "rigproof", "--wait")
-    assert code == 3
+    out = printed(call("--licence", "rigproof", "--wait"), 3)
     assert [one for one in out if "cannot start" in one] == [
         f"n{n}: its job cannot start (PartitionNodeLimit): end the cause, or 'scancel {n + 2}'"
         for n in (1, 2)
@@ -620,8 +620,7 @@ def test_a_wait_has_a_limit(
     clock = wait_by(monkeypatch, lambda _: None)
     site.says("sinfo -N", "".join(row(f"n{n}", "idle") for n in (1, 2, 3)))
     site.says("squeue -h", "3|PENDING|n1|Licenses\n4|RUNNING|n2|None\n5|PENDING|n3|Priority\n")
-    code, out, _ = call("--wait", *arguments)
-    assert code == 3
+    out = printed(call("--wait", *arguments), 3)
     jobs = "n1 (3: Licenses), n2 (4: running), n3 (5: Priority)"
     assert f"not tested after {minutes} min, their jobs stay in the queue: {jobs}" in out
     assert clock.slept == pytest.approx(minutes * 60)
@@ -710,11 +709,6 @@ def test_a_folder_without_locks_is_refused(
 ) -> None:
     """Some shared file systems have none: then nothing keeps two calls apart."""
 
-    def refuse(_file: int, _kind: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(lock.fcntl, "flock", refuse)
-    code, out, err = call("--licence", "rigproof")
-    assert (code, out, err.count("\n")) == (2, [], 1)
-    assert f"/.jobs/.submit.lock {said}" in err
+    monkeypatch.setattr(lock.fcntl, "flock", raising(OSError(number, os.strerror(number))))
+    assert_refused(call("--licence", "rigproof"), 2, f"/.jobs/.submit.lock {said}")
     assert site.calls("sbatch") == []

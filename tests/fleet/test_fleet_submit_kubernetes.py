@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,9 @@ import kubernetes_validate
 import pytest
 import yaml
 from clusters import Object, as_list, created, devices, job, node
-from fleet_verdicts import Call, place, verdict
+from command import assert_refused, printed
+from executable import executable
+from fleet_verdicts import Call, hold
 from kustomized import KUBECTL, site
 
 from acceptance.core.verdict import VerdictWord
@@ -63,13 +64,10 @@ class Cluster:
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     folder = tmp_path / "cluster"
     folder.mkdir()
-    fake = tmp_path / "bin" / "kubectl"
-    fake.parent.mkdir()
-    fake.write_text(
+    fake = executable(
+        tmp_path / "bin" / "kubectl",
         FAKE.format(folder=shlex.quote(str(folder)), kubectl=shlex.quote(str(KUBECTL))),
-        encoding="utf-8",
     )
-    fake.chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([str(fake.parent), os.environ["PATH"]]))
     return Cluster(folder)
 
@@ -91,8 +89,7 @@ def nodes_of(objects: list[Object]) -> list[str]:
 
 def test_a_job_a_node_is_applied(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     cluster.holds("nodes", [node("gpu-1"), node("gpu-2", 7, all_gpus=8), node("cpu-1", 0)])
-    code, lines, error = call("--kubernetes", str(site(tmp_path / "site")))
-    assert (code, error) == (0, "")
+    lines = printed(call("--kubernetes", str(site(tmp_path / "site"))))
     assert lines == [
         "submitted: gpu-1",
         "submitted: gpu-2",
@@ -110,8 +107,7 @@ def test_what_is_not_submitted_is_named(call: Call, cluster: Cluster, tmp_path: 
     cluster.holds(
         "nodes", [node("gpu-1"), node("gpu-2", cordoned=True), node("gpu-3", ready="Unknown")]
     )
-    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")))
-    assert code == 3
+    lines = printed(call("--kubernetes", str(site(tmp_path / "site"))), 3)
     assert lines == [
         "not submitted: gpu-2: it is cordoned",
         "not submitted: gpu-3: it is not ready (KubeletReady)",
@@ -124,7 +120,6 @@ def test_what_is_not_submitted_is_named(call: Call, cluster: Cluster, tmp_path: 
 def test_a_node_with_a_fresh_word_is_not_tested_again(
     call: Call, cluster: Cluster, tmp_path: Path
 ) -> None:
-    now = datetime.now(UTC)
     verdicts: dict[str, tuple[VerdictWord, float]] = {
         "passed": ("PASS", 3),
         "failed": ("FAIL", 3),
@@ -133,19 +128,16 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "failed-long-ago": ("FAIL", 40),
     }
     for name, (word, hours) in verdicts.items():
-        run = f"{now - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=name, machine_id=name)
-        place(tmp_path / "verdicts", name, file, written=now - timedelta(hours=hours))
+        hold(tmp_path / "verdicts", name, word, hours)
     cluster.holds("nodes", [node(name) for name in (*verdicts, "new")])
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
-    code, lines, _ = call(*argv)
-    assert code == 0
+    lines = printed(call(*argv))
     assert lines[:2] == [
         "not submitted: passed: its fresh verdict is PASS: nightly",
         "not submitted: failed: its fresh verdict is FAIL",
     ]
     assert nodes_of(cluster.applied) == ["stopped", "old", "failed-long-ago", "new"]
-    code, lines, _ = call(*argv, "--fresh", "60")
+    call(*argv, "--fresh", "60")
     assert nodes_of(cluster.applied) == ["stopped", "new"]
     (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
     call(*argv, "--signer", "key.pub")
@@ -157,12 +149,9 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
 def runs(folder: Path, name: str, *history: tuple[VerdictWord, float]) -> None:
     """Runs of a node that began some hours ago; one of hours below 0 has no verdict."""
     for word, hours in history:
-        at = datetime.now(UTC) - timedelta(hours=abs(hours))
-        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=name, machine_id=name)
-        path = place(folder, name, file, under=run, written=at)
+        run = hold(folder, name, word, abs(hours))
         if hours < 0:
-            path.unlink()
+            (folder / name / run / "verdict.json").unlink()
 
 
 def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path: Path) -> None:
@@ -221,8 +210,7 @@ def test_by_claim_the_drivers_nodes_are_tested(
 ) -> None:
     cluster.holds("nodes", [node("gpu-1", 0), node("cpu-1", 0)])
     cluster.holds("resourceslices", [devices("gpu-1")])
-    code, _, _ = call("--kubernetes", str(site(tmp_path / "site", "least-dra")))
-    assert code == 0
+    printed(call("--kubernetes", str(site(tmp_path / "site", "least-dra"))))
     assert kinds(cluster.applied) == ["ConfigMap", "ResourceClaimTemplate", "Job"]
     assert nodes_of(cluster.applied) == ["gpu-1"]
 
@@ -246,8 +234,7 @@ def test_a_dry_run_prints_yaml_and_applies_nothing(
 def test_the_nodes_of_a_file(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
     (tmp_path / "nodes.txt").write_text("node/gpu-2\ngone\n", encoding="utf-8")
-    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")), "--due", "nodes.txt")
-    assert code == 3
+    lines = printed(call("--kubernetes", str(site(tmp_path / "site")), "--due", "nodes.txt"), 3)
     assert lines[0] == "not submitted: gone: the cluster has no such node"
     assert nodes_of(cluster.applied) == ["gpu-2"]
 
@@ -262,12 +249,9 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
 
 
 def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
-    now = datetime.now(UTC)
     words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "repaired": "PASS"}
     for name, word in words.items():
-        run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=name, machine_id=name)
-        place(tmp_path / "verdicts", name, file, written=now)
+        hold(tmp_path / "verdicts", name, word, 3)
     cluster.holds(
         "nodes",
         [
@@ -312,9 +296,11 @@ def test_what_goes_by_verdicts_needs_their_folder(
 
 
 def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path) -> None:
-    code, _, error = call("--kubernetes", str(tmp_path / "nowhere"))
-    assert (code, error.count("\n")) == (2, 1)
-    assert "nowhere: holds no kustomization.yaml: give the folder of your kustomization" in error
+    assert_refused(
+        call("--kubernetes", str(tmp_path / "nowhere")),
+        2,
+        "nowhere: holds no kustomization.yaml: give the folder of your kustomization",
+    )
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "kustomization.yaml").write_text("resources: [none.yaml]\n", encoding="utf-8")
@@ -322,9 +308,11 @@ def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path)
     assert (code, error.count("\n")) == (3, 1)
     assert error.startswith("rigproof: kubectl patch --local failed (")
     (tmp_path / "cluster" / "nodes.json").write_text("Unauthorized", encoding="utf-8")
-    code, _, error = call("--kubernetes", str(site(tmp_path / "site")))
-    assert (code, error.count("\n")) == (3, 1)
-    assert "what kubectl get nodes printed is not understood" in error
+    assert_refused(
+        call("--kubernetes", str(site(tmp_path / "site"))),
+        3,
+        "what kubectl get nodes printed is not understood",
+    )
     assert not cluster.applied
 
 
@@ -351,7 +339,7 @@ def test_a_folder_of_verdicts_that_is_not_there_submits_nothing(
 ) -> None:
     """Every node would be tested again, and labelled UNJUDGED."""
     wrong = str(tmp_path / "typo")
-    code, out, error = call("--kubernetes", str(site(tmp_path / "site")), "--verdicts", wrong)
-    assert (code, out, error.count("\n")) == (2, [], 1)
-    assert "typo" in error
+    assert_refused(
+        call("--kubernetes", str(site(tmp_path / "site")), "--verdicts", wrong), 2, "typo"
+    )
     assert not cluster.applied

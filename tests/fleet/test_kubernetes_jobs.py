@@ -228,22 +228,24 @@ def test_names_are_labels_and_never_shared(names: list[str]) -> None:
         assert DNS_LABEL.fullmatch(one)
 
 
-def test_a_manifest_without_a_job_of_ours_is_refused(tmp_path: Path) -> None:
-    space = printed(DEPLOY / "namespace")
-    with pytest.raises(ManifestError, match="holds 0 Jobs"):
-        kubernetes.manifest(space, "site")
-    with pytest.raises(ManifestError, match="names no image"):
-        kubernetes.manifest(printed(DEPLOY / "overlays/least"), "site")
-    bare = build(site(tmp_path))
+def without_gpus(folder: Path) -> str:
+    bare = build(site(folder))
     for one in bare:
         if one["kind"] == "Job":
             del one["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
-    with pytest.raises(ManifestError, match="asks for no GPUs"):
-        kubernetes.manifest("".join(map(json.dumps, bare)), "site")
-    with pytest.raises(ManifestError, match="its Job is none"):
-        kubernetes.manifest('{"kind": "Job", "metadata": {}}', "site")
-    with pytest.raises(KubernetesError, match="is not understood"):
-        kubernetes.manifest('{"kind": "Job"} torn', "site")
-    for broken in ("[1]", "1", '{"a":' * 100_000):
-        with pytest.raises(KubernetesError, match="what kubectl patch --local printed"):
-            kubernetes.manifest(broken, "site")
+    return "".join(map(json.dumps, bare))
+
+
+def test_a_manifest_without_a_job_of_ours_is_refused(tmp_path: Path) -> None:
+    for text, error, said in (
+        (printed(DEPLOY / "namespace"), ManifestError, "holds 0 Jobs"),
+        (printed(DEPLOY / "overlays/least"), ManifestError, "names no image"),
+        (without_gpus(tmp_path), ManifestError, "asks for no GPUs"),
+        ('{"kind": "Job", "metadata": {}}', ManifestError, "its Job is none"),
+        ('{"kind": "Job"} torn', KubernetesError, "is not understood"),
+        ("[1]", KubernetesError, "what kubectl patch --local printed"),
+        ("1", KubernetesError, "what kubectl patch --local printed"),
+        ('{"a":' * 100_000, KubernetesError, "what kubectl patch --local printed"),
+    ):
+        with pytest.raises(error, match=said):
+            kubernetes.manifest(text, "site")

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from executable import executable
 from fleet_verdicts import LESS, verdict
 from kustomized import DEPLOY, build, one
-from msgspec import structs
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, reader_file, verdicts
@@ -54,12 +54,10 @@ def run_script(
     out, bin_folder = tmp_path / "out", tmp_path / "bin"
     for folder in (out, bin_folder, tmp_path / "verdicts"):
         folder.mkdir(exist_ok=True)
-    fake = bin_folder / "rigproof"
-    fake.write_text(
+    executable(
+        bin_folder / "rigproof",
         RUN.format(code=code, more=more, out=out, run=run, wait="yes" if wait else ""),
-        encoding="utf-8",
     )
-    fake.chmod(0o755)
     return ["/bin/sh", str(ACCEPT), "--profile", "smoke"]
 
 
@@ -298,43 +296,71 @@ def test_a_pass_of_the_future_is_unknown(tmp_path: Path) -> None:
     assert line.startswith("the newest run has no whole verdict, or one of the future: ")
 
 
-def test_a_partial_pass_is_unknown(tmp_path: Path) -> None:
-    file = made("PASS", 1, scope="partial")
-    lay(tmp_path, file)
-    said = f"the newest run, {shown_time(file)}, is of a part of the node, or shortened"
-    assert read(tmp_path) == (2, said)
+def headline(check: str, part: str) -> Head:
+    return Head("x", "y", check, "z", 2, part)
 
 
-@pytest.mark.parametrize(("word", "code"), [("FAIL", 1), ("UNJUDGED", 2)])
-def test_the_part_and_the_check_of_the_headline(
-    tmp_path: Path, word: VerdictWord, code: int
+def finding(check: str, text: str) -> tuple[Row, ...]:
+    return (Row(check, text, "below_limit", {}),)
+
+
+LIE = '  "verdict": "PASS",'
+
+
+@pytest.mark.parametrize(
+    ("word", "more", "code", "line"),
+    [
+        (
+            "PASS",
+            {"scope": "partial"},
+            2,
+            "the newest run, TIME, is of a part of the node, or shortened",
+        ),
+        (
+            "FAIL",
+            {"headline": headline("together.burn", "gpu3")},
+            1,
+            "FAIL, TIME: gpu3 together.burn",
+        ),
+        (
+            "UNJUDGED",
+            {"headline": headline("together.burn", "gpu3")},
+            2,
+            "UNJUDGED, TIME: gpu3 together.burn",
+        ),
+        (
+            "FAIL",
+            {"headline": headline("$(reboot)", "gpu3\n  }")},
+            1,
+            "FAIL, TIME: gemm.rate[bf16]",
+        ),
+        (
+            "FAIL",
+            {"violations": finding("x" * 200, "measured 1")},
+            1,
+            f"FAIL, TIME: {'x' * 80}",
+        ),
+        # A check or a note may quote anything.
+        (
+            "FAIL",
+            {"violations": finding(LIE, LIE), "notes": (LIE, "verdict")},
+            1,
+            "FAIL, TIME: see PATH",
+        ),
+    ],
+    ids=[
+        *("a partial PASS is unknown", "part and check of a FAIL", "and of an UNJUDGED"),
+        *("a strange headline tells nothing", "a long check is cut"),
+        "text in a verdict is not taken for its word",
+    ],
+)
+def test_what_the_reader_says_of_a_verdict(
+    tmp_path: Path, word: VerdictWord, more: dict[str, object], code: int, line: str
 ) -> None:
-    head = Head("x", "y", "together.burn", "z", 2, "gpu3")
-    file = structs.replace(made(word, 1), headline=head)
-    lay(tmp_path, file)
-    assert read(tmp_path) == (code, f"{word}, {shown_time(file)}: gpu3 together.burn")
-
-
-def test_a_strange_headline_tells_nothing(tmp_path: Path) -> None:
-    head = Head("x", "y", "$(reboot)", "z", 2, "gpu3\n  }")
-    file = structs.replace(made("FAIL", 1), headline=head)
-    lay(tmp_path, file)
-    assert read(tmp_path) == (1, f"FAIL, {shown_time(file)}: gemm.rate[bf16]")
-
-
-def test_a_long_check_is_cut(tmp_path: Path) -> None:
-    row = Row("x" * 200, "measured 1", "below_limit", {})
-    file = made("FAIL", 1, violations=(row,))
-    lay(tmp_path, file)
-    assert read(tmp_path) == (1, f"FAIL, {shown_time(file)}: {'x' * 80}"[:80])
-
-
-def test_text_in_a_verdict_is_not_taken_for_its_word(tmp_path: Path) -> None:
-    """A check or a note may quote anything."""
-    lie = '  "verdict": "PASS",'
-    row = Row(lie, lie, "below_limit", {})
-    lay(tmp_path, made("FAIL", 1, violations=(row,), notes=(lie, "verdict")))
-    assert read(tmp_path)[0] == 1
+    file = made(word, 1, **more)
+    path = str(lay(tmp_path, file))
+    due = line.replace("TIME", shown_time(file)).replace("PATH", path)
+    assert read(tmp_path) == (code, due[:80])
 
 
 DAMAGE: dict[str, Callable[[str], str]] = {

@@ -13,12 +13,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import fleet_verdicts
 import pytest
 import slurm_cluster
-from fleet_verdicts import place, verdict
+from executable import executable
+from fleet_verdicts import verdict
 from slurm_cluster import Cluster, until
 
 from acceptance import resources
@@ -86,10 +87,7 @@ class Site:
 
     def hold(self, node: str, word: VerdictWord, hours: float = 1.0) -> None:
         """Let a node have a verdict of some hours ago."""
-        at = datetime.now(UTC) - timedelta(hours=hours)
-        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=node, machine_id=node)
-        place(self.shared, f"{node}/{run}", file, written=at + timedelta(minutes=1))
+        fleet_verdicts.hold(self.shared, node, word, hours)
 
     def reason(self, node: str) -> str:
         return self.cluster.ask("sinfo", "-h", "-n", node, "-o", "%E").strip()
@@ -124,9 +122,7 @@ def started(folder: Path) -> Iterator[Cluster]:
 @pytest.fixture
 def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
     (tmp_path / "shared").mkdir()
-    fake = tmp_path / "rigproof"
-    fake.write_text(FAKE)
-    fake.chmod(0o755)
+    executable(tmp_path / "rigproof", FAKE)
     for word in ("PASS", "FAIL"):
         file = verdict(word, "RUN_ID", serial="NODE", machine_id="NODE")
         (tmp_path / f"{word}.json").write_bytes(plain_json.render(file))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import slurm_cluster
+from executable import executable
 from pair_outputs import PYTHONPATH
 from slurm_cluster import Cluster, until
 
@@ -43,9 +44,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def pairs(cluster: Cluster, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    python = folder / "python"
-    python.write_text(FAKE)
-    python.chmod(0o755)
+    python = executable(folder / "python", FAKE)
     argv = ["salloc", "--quiet", "--nodes=6", str(RIGPROOF), "fleet", "pairs", "--slurm"]
     argv += ["--python", str(python), "--out", str(folder), *more]
     env = cluster.env()

@@ -14,7 +14,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from cases import each
-from fleet_verdicts import LESS, verdict
+from executable import executable
+from fleet_verdicts import LESS, ago, verdict
 from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
@@ -30,8 +31,7 @@ def hold(
     folder: Path, word: VerdictWord = "PASS", hours: float = 1.0, tail: str = "0a1f", **more: object
 ) -> tuple[str, Path]:
     """Write a verdict as a run does; returns the run's id and the file."""
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-{tail}"
+    run, _ = ago(hours, tail)
     file = folder / run / "verdict.json"
     file.parent.mkdir(parents=True)
     file.write_bytes(plain_json.render(verdict(word, run, **more)))
@@ -261,8 +261,7 @@ def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path:
     run, _ = hold(runs, "FAIL", hours=3000.0)
     _, file = hold(runs, "UNJUDGED", hours=2000.5)
     for hours in range(1, 1000):
-        at = datetime.now(UTC) - timedelta(hours=hours)
-        other = runs / f"{at:%Y-%m-%dT%H-%M-%SZ}-0a1f"
+        other = runs / ago(hours, "0a1f")[0]
         other.mkdir()
         (other / "verdict.json").hardlink_to(file)
     assert read(readers, runs)[::2] == ["FAIL", run]
@@ -493,10 +492,10 @@ def test_settings_that_cannot_be_read(gate: Gate, readers: Path) -> None:
 
 def test_mistakes_in_settings_are_logged(readers: Path, tmp_path: Path) -> None:
     """By the health check and the prolog, beside what they say of the verdict."""
-    logger = tmp_path / "bin/logger"
-    logger.parent.mkdir()
-    logger.write_text(f'#!/bin/sh\nif [ $# -gt 2 ]; then echo "$3"; else cat; fi >>{tmp_path}/log')
-    logger.chmod(0o755)
+    logger = executable(
+        tmp_path / "bin/logger",
+        f'#!/bin/sh\nif [ $# -gt 2 ]; then echo "$3"; else cat; fi >>{tmp_path}/log',
+    )
     own = {"PATH": f"{logger.parent}:/usr/bin:/bin", "SLURM_JOB_USER": "bob", "SLURM_JOB_ID": "7"}
 
     def logged(program: str) -> tuple[int, str, str]:
@@ -545,9 +544,7 @@ exit 1
 
 
 def job(tmp_path: Path, readers: Path, *runtime: str) -> subprocess.CompletedProcess[str]:
-    command = tmp_path / "command"
-    command.write_text(COMMAND)
-    command.chmod(0o755)
+    command = executable(tmp_path / "command", COMMAND)
     own = {"SLURMD_NODENAME": "n1", "SLURM_JOB_ID": "7", "PATH": f"{tmp_path}:/usr/bin:/bin"}
     shared, out = str(tmp_path / "shared"), str(tmp_path / "out")
     return start(readers / "job", shared, out, *runtime, str(command), "accept", **own)
@@ -607,9 +604,7 @@ def test_a_job_whose_folder_cannot_be_made_starts_nothing(readers: Path, tmp_pat
 def test_a_job_in_the_runtime_of_the_site(
     readers: Path, tmp_path: Path, runtime: str, program: str, given: str
 ) -> None:
-    fake = tmp_path / program
-    fake.write_text('#!/bin/sh\necho "$*" >"$0.argv"\n')
-    fake.chmod(0o755)
+    executable(tmp_path / program, '#!/bin/sh\necho "$*" >"$0.argv"\n')
     done = job(tmp_path, readers, runtime, "a b")
     assert done.returncode == 3, "it ended well and left no verdict"
     told = (tmp_path / f"{program}.argv").read_text()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from known import known
+
 from acceptance import resources
 from acceptance.core.finding import Finding
 from acceptance.core.limit import Limit
@@ -28,9 +30,7 @@ def rule(
     virtual: bool = False,
 ) -> DriftRule:
     """The shipped rule of a measurement."""
-    found = BOOK.rule(measurement, unit, limit, virtual=virtual)
-    assert found is not None
-    return found
+    return known(BOOK.rule(measurement, unit, limit, virtual=virtual))
 
 
 def said(found: DriftFinding, measurement: str = RATE) -> str:
@@ -64,13 +64,13 @@ def past(
     """
     day = found[0].day if found else 100.0
     today = found[-1].day + 1.0 if found else 101.0
-    made = build_reference(
-        found if born is None else found[1:],
-        born,
-        rule=of or rule(),
-        today=today,
-        baseline_day=None if born is None else day,
-        rebased=rebased,
+    return known(
+        build_reference(
+            found if born is None else found[1:],
+            born,
+            rule=of or rule(),
+            today=today,
+            baseline_day=None if born is None else day,
+            rebased=rebased,
+        )
     )
-    assert made is not None
-    return made

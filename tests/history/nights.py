@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +57,14 @@ def seen(
     as the shipped rules read.
     """
     return queries.night_values(store, era, after=after, first=28, last=200)
+
+
+def written(path: Path, *statements: str) -> None:
+    """The file of another program, or of another version."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path)
+    connection.executescript(";".join(statements))
+    connection.close()
 
 
 def write_run(

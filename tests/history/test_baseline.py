@@ -16,6 +16,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 from runs import judged
 
 from acceptance.core import reduction_message, repeat
@@ -98,8 +99,7 @@ def test_what_it_holds() -> None:
     )
     assert (found.provenance, found.era) == ({"host": "box"}, ERA)
     assert found.replaces == FormerBaseline("run-0", "2025-01-01", "f" * 64)
-    figure = found.figure("link.copy", "copy_h2d", Gpu(0))
-    assert figure is not None
+    figure = known(found.figure("link.copy", "copy_h2d", Gpu(0)))
     assert (figure.unit, figure.value, figure.serial, figure.among) == ("GB/s", 120.0, None, None)
     assert figure.spread == pytest.approx(3.6)  # 3 % of it
     assert "recorded H200 runs" in figure.basis
@@ -112,8 +112,7 @@ def test_a_machine_without_a_machine_file_can_have_one_and_it_says_so() -> None:
 
 
 def test_what_two_runs_cannot_be_compared_in_has_no_spread() -> None:
-    figure = made().figure("burn.filled", "burn_memory_filled", MEMORY)
-    assert figure is not None
+    figure = known(made().figure("burn.filled", "burn_memory_filled", MEMORY))
     assert figure.spread is None
     assert "the time that the run was given" in figure.basis
 
@@ -123,8 +122,9 @@ def test_in_a_virtual_machine_the_spread_is_that_of_one() -> None:
         journals.check("memory.copy", journals.due("memory_copy", MEMORY, limit=None))
     )
     for virtual, share in ((False, 0.1), (True, 0.4)):
-        figure = made(entries(plan, virtual=virtual)).figure("memory.copy", "memory_copy", MEMORY)
-        assert figure is not None
+        figure = known(
+            made(entries(plan, virtual=virtual)).figure("memory.copy", "memory_copy", MEMORY)
+        )
         assert figure.spread == pytest.approx(share)
 
 
@@ -133,40 +133,26 @@ def test_several_values_of_one_run_tell_how_far_they_lie_apart() -> None:
     place = next(place for place, entry in enumerate(run) if isinstance(entry.body, Measured))
     body = run[place].body
     assert isinstance(body, Measured)
-    run.insert(place, replace_value(run[place], 130.0))
-    two = made(run).figure(body.check, body.measurement, body.component)
-    assert two is not None
-    assert body.value is not None
-    assert two.among == 130.0 - body.value
+    second = msgspec.structs.replace(body, value=known(body.value) + 2.5)
+    look = msgspec.structs.replace(run[place], body=second, segment=repeat.SEGMENT)
+    run.insert(place, look)
+    assert known(made(run).figure(body.check, body.measurement, body.component)).among == 2.5
 
 
-def test_two_values_of_one_run_are_several() -> None:
-    run = entries()
-    place = next(place for place, entry in enumerate(run) if isinstance(entry.body, Measured))
-    body = run[place].body
-    assert isinstance(body, Measured)
-    assert body.value is not None
-    run.insert(place, replace_value(run[place], body.value + 2.5))
-    figure = made(run).figure(body.check, body.measurement, body.component)
-    assert figure is not None
-    assert figure.among == 2.5
-
-
-def replace_value(entry: Entry, value: float) -> Entry:
-    """The entry of the second look, with this value."""
-    body = msgspec.structs.replace(entry.body, value=value)
-    return msgspec.structs.replace(entry, body=body, segment=repeat.SEGMENT)
+def without_copies(run: list[Entry], reason: str) -> list[Entry]:
+    """The run, of which link.copy skipped what it measured."""
+    left = []
+    for entry in run:
+        body = entry.body
+        if isinstance(body, Measured) and body.check == "link.copy":
+            body = Skipped(body.check, reason, body.measurement, body.component)
+        left.append(msgspec.structs.replace(entry, body=body))
+    return left
 
 
 def test_what_was_not_measured_has_no_figure() -> None:
     waiver = Waiver(reason="no tool", skip="link.copy", component="gpu0")
-    plan = journals.plan(COPY, FILLED, waivers=[waiver])
-    run = []
-    for entry in entries(plan):
-        body = entry.body
-        if isinstance(body, Measured) and body.check == "link.copy":
-            body = Skipped(body.check, "no tool", body.measurement, body.component)
-        run.append(msgspec.structs.replace(entry, body=body))
+    run = without_copies(entries(journals.plan(COPY, FILLED, waivers=[waiver])), "no tool")
     assert [figure.measurement for figure in made(run).figures] == ["burn_memory_filled"]
 
 
@@ -179,55 +165,56 @@ def test_waived_shortfalls_are_listed_and_warnings_told() -> None:
     assert "outside what is usual" in warning
 
 
-def test_a_run_that_failed() -> None:
-    with pytest.raises(
-        RunRejected,
-        match=(
+def slow(count: int = 1) -> list[Entry]:
+    """A run whose copies of so many GPUs are too slow."""
+    dues = [journals.due("copy_h2d", Gpu(number)) for number in range(count)]
+    values = {(one.measurement, one.component): 50.0 for one in dues}
+    return entries(journals.plan(journals.check("link.copy", *dues)), values=values)
+
+
+PARTIAL = msgspec.structs.replace(journals.plan(COPY), scope="partial")
+
+
+@each(
+    "run, said",
+    [
+        (
+            slow(),
             r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): fix that, then run "
-            r"`rigproof accept` again$"
+            r"`rigproof accept` again$",
         ),
-    ):
-        made(entries(values={("copy_h2d", Gpu(0)): 50.0}))
-
-
-def test_how_much_more_there_is_against_a_run_is_said() -> None:
-    plan = journals.plan(
-        journals.check("link.copy", *(journals.due("copy", Gpu(number)) for number in range(3)))
-    )
-    with pytest.raises(RunRejected, match=r"copy on gpu0: .*, and 2 more\): fix"):
-        made(entries(plan, values={("copy", Gpu(number)): 50.0 for number in range(3)}))
-
-
-def test_a_run_that_is_unjudged() -> None:
-    with pytest.raises(RunRejected, match=r"^is UNJUDGED, .* \(gpu7 is not loaded\): "):
-        made(entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])))
-    with pytest.raises(RunRejected, match=r"^is UNJUDGED"):
-        made(entries()[:-1])
-
-
-def test_a_run_in_which_something_was_skipped() -> None:
-    run = []
-    for entry in entries():
-        body = entry.body
-        if isinstance(body, Measured) and body.check == "link.copy":
-            body = Skipped(body.check, "no rights", body.measurement, body.component)
-        run.append(msgspec.structs.replace(entry, body=body))
-    with pytest.raises(RunRejected, match=r"^is UNJUDGED, .* \(.*no rights, and 1 more\): "):
+        (slow(3), r"copy_h2d on gpu0: .*, and 2 more\): fix"),
+        (
+            entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])),
+            r"^is UNJUDGED, .* \(gpu7 is not loaded\): ",
+        ),
+        (entries()[:-1], r"^is UNJUDGED"),
+        (
+            without_copies(entries(), "no rights"),
+            r"^is UNJUDGED, .* \(.*no rights, and 1 more\): ",
+        ),
+        (
+            entries(PARTIAL),
+            r"^tested a part of the machine .*: run `rigproof accept` again without them$",
+        ),
+        (
+            [entry for entry in entries() if not isinstance(entry.body, Observed)],
+            r"^holds no inventory, .*: run `rigproof accept` again$",
+        ),
+    ],
+    told=[
+        *("failed", "failed more than once", "with a gap", "never ended", "skipped"),
+        *("a part of the machine", "without an inventory"),
+    ],
+)
+def test_a_run_that_is_no_baseline(run: list[Entry], said: str) -> None:
+    with pytest.raises(RunRejected, match=said):
         made(run)
 
 
 def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
     start, seen, *rest = entries()
     assert made([seen, start, *rest]) == made()
-
-
-def test_a_run_of_a_part_of_the_machine() -> None:
-    plan = msgspec.structs.replace(journals.plan(COPY), scope="partial")
-    with pytest.raises(
-        RunRejected,
-        match=r"^tested a part of the machine .*: run `rigproof accept` again without them$",
-    ):
-        made(entries(plan))
 
 
 def test_a_run_that_was_shortened() -> None:
@@ -237,11 +224,6 @@ def test_a_run_that_was_shortened() -> None:
         made(entries(plan))
     assert refusal.value.message.code == "run_shortened"
     assert refusal.value.message.values["loads"] == reduction_message.of_all((less,))
-
-
-def test_a_run_without_an_inventory() -> None:
-    with pytest.raises(RunRejected, match=r"^holds no inventory, .*: run `rigproof accept` again$"):
-        made([entry for entry in entries() if not isinstance(entry.body, Observed)])
 
 
 def test_a_journal_without_a_beginning() -> None:
@@ -257,8 +239,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     before = machine_facts.machine()
     before["nvml"]["devices"][1]["uuid"] = "GPU-of-before"
     looks = [NightValue(day=20_000.0 + night, value=150.0) for night in range(30)]
-    rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
-    assert rule is not None
+    rule = known(DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False))
     past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
     due = journals.due("copy_h2d", Gpu(0)).against(past)
     birth = msgspec.structs.replace(machine_facts.born(before), book=machine_facts.BOOK)
@@ -278,7 +259,7 @@ def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked
     assert made(entries(), anew=True).set_aside == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "gap",
     [
         Message("changes_unknown", {"why": "its seal is broken"}),
@@ -296,10 +277,12 @@ def test_what_cannot_be_read_of_before_is_set_aside_as_well(gap: Text) -> None:
 
 
 def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
-    with pytest.raises(RunRejected, match="copy_h2d on gpu0: measured 50 GB/s"):
-        made(held(value=50.0), anew=True)
-    with pytest.raises(RunRejected, match="gpu7 is not loaded"):
-        made(held(["gpu7 is not loaded"]), anew=True)
+    for run, said in (
+        (held(value=50.0), "copy_h2d on gpu0: measured 50 GB/s"),
+        (held(["gpu7 is not loaded"]), "gpu7 is not loaded"),
+    ):
+        with pytest.raises(RunRejected, match=said):
+            made(run, anew=True)
 
 
 # --- the seal ---
@@ -368,25 +351,23 @@ def test_what_is_no_certificate(file: bytes) -> None:
         baseline.decode_certificate(file)
 
 
-@each("size", [0, 1, 100, -3])
-def test_a_file_that_was_cut(size: int) -> None:
-    with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
-        baseline.decode_certificate(baseline.encode_certificate(made())[:size])
+ODD = b'{"figures": 3}'
 
 
-def test_what_is_nested_without_end() -> None:
-    with pytest.raises(BrokenSeal):
-        baseline.decode_certificate(
-            b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000
-        )
-
-
-def test_a_sound_seal_over_something_else() -> None:
-    content = b'{"figures": 3}'
-    file = b'{"rigproof_baseline": 1, "sha256": "%s", "certificate": %s}' % (
-        baseline.seal(content).encode(),
-        content,
-    )
+@each(
+    "file",
+    [
+        *(baseline.encode_certificate(made())[:size] for size in (0, 1, 100, -3)),
+        b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000,
+        b'{"rigproof_baseline": 1, "sha256": "%s", "certificate": %s}'
+        % (baseline.seal(ODD).encode(), ODD),
+    ],
+    told=[
+        *("empty", "one letter", "cut", "cut at its end", "nested without end"),
+        "a sound seal over something else",
+    ],
+)
+def test_a_file_that_holds_no_certificate(file: bytes) -> None:
     with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
         baseline.decode_certificate(file)
 

@@ -16,6 +16,8 @@ import journals
 import machine_facts
 import pytest
 from cases import each
+from known import known
+from raising import raising
 from runs import machine_root, write_segment
 from thoroughness import ALL
 
@@ -49,6 +51,11 @@ def run(
     bodies.insert(1, Observed(seen or machine_facts.machine()))
     write_segment(out / name / reader.SUPERVISOR, bodies, machine_root(out / "root"), seals=True)
     return out / name
+
+
+def assert_unsound(out: Path, said: str, machine: str = MACHINE) -> None:
+    with pytest.raises(BaselineUnsound, match=said):
+        baseline_file.read(out, machine)
 
 
 def accept(folder: Path, *, replace: bool = False) -> AcceptResult:
@@ -101,9 +108,11 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     assert done.former.read_bytes() == content
     found = baseline_file.require(tmp_path, MACHINE).certificate
     assert found.birth.run_id == "two"
-    assert found.replaces is not None
-    assert (found.replaces.run_id, found.replaces.sha256) == ("one", first.baseline.sha256)
-    assert found.replaces.accepted_utc == first.baseline.certificate.accepted_utc
+    assert (known(found.replaces).run_id, known(found.replaces).sha256) == (
+        "one",
+        first.baseline.sha256,
+    )
+    assert known(found.replaces).accepted_utc == first.baseline.certificate.accepted_utc
 
 
 def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
@@ -122,8 +131,7 @@ def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
 
 def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> None:
     accept(run(tmp_path, "one", run_id="../../one"))
-    former = accept(run(tmp_path, "two"), replace=True).former
-    assert former is not None
+    former = known(accept(run(tmp_path, "two"), replace=True).former)
     assert former.parent == location.folder(tmp_path, MACHINE) / "baselines"
     assert "unsound-" in former.name
 
@@ -131,42 +139,41 @@ def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> N
 # --- runs that cannot be one ---
 
 
-def test_a_run_that_failed(tmp_path: Path) -> None:
-    with pytest.raises(
-        BaselineRefused,
-        match=r"/one: is FAIL, and only a run that passed can be the baseline \(copy_h2d on gpu0",
-    ):
-        accept(run(tmp_path, "one", 50.0))
-    assert not (tmp_path / "history").exists()
-
-
-def test_a_run_of_another_machine(tmp_path: Path) -> None:
-    with pytest.raises(
-        BaselineRefused,
-        match=r"/one: is a run of another machine \(machine-2\): accept it on that machine",
-    ):
-        accept(run(tmp_path, "one", machine="machine-2"))
-
-
-def test_a_run_whose_journal_is_torn(tmp_path: Path) -> None:
-    folder = run(tmp_path, "one")
-    with (folder / reader.SUPERVISOR).open("a") as file:
-        file.write('{"seq":')
-    with pytest.raises(
-        BaselineRefused, match=r"journal.jsonl ends in half a line.*: run `rigproof accept` again"
-    ):
+@each(
+    "more, journal, said",
+    [
+        (
+            {"value": 50.0},
+            None,
+            r"/one: is FAIL, and only a run that passed can be the baseline \(copy_h2d on gpu0",
+        ),
+        (
+            {"machine": "machine-2"},
+            None,
+            r"/one: is a run of another machine \(machine-2\): accept it on that machine",
+        ),
+        ({}, '{"seq":', r"journal.jsonl ends in half a line.*: run `rigproof accept` again"),
+        (
+            {},
+            "",
+            r"/one: was ended before its plan was written, .*: run `rigproof accept` again",
+        ),
+    ],
+    told=["failed", "of another machine", "torn", "ended before its plan"],
+)
+def test_a_run_that_is_refused(
+    tmp_path: Path, more: dict[str, Any], journal: str | None, said: str
+) -> None:
+    folder = run(tmp_path, "one", **more)
+    path = folder / reader.SUPERVISOR
+    if journal:
+        path.write_text(path.read_text() + journal)
+    elif journal == "":
+        path.unlink()
+        write_segment(path, [], tmp_path / "root")
+    with pytest.raises(BaselineRefused, match=said):
         accept(folder)
-
-
-def test_a_run_that_was_ended_before_its_plan(tmp_path: Path) -> None:
-    folder = run(tmp_path, "one")
-    (folder / reader.SUPERVISOR).unlink()
-    write_segment(folder / reader.SUPERVISOR, [], tmp_path / "root")
-    with pytest.raises(
-        BaselineRefused,
-        match=r"/one: was ended before its plan was written, .*: run `rigproof accept` again",
-    ):
-        accept(folder)
+    assert not baseline_file.path(tmp_path, MACHINE).exists()
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:
@@ -202,9 +209,8 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
         ):
             call()
     assert file.read_bytes() == content
-    done = accept(tmp_path / "two", replace=True)
-    assert done.former is not None
-    assert done.former.read_bytes() == content
+    former = known(accept(tmp_path / "two", replace=True).former)
+    assert former.read_bytes() == content
     assert baseline_file.require(tmp_path, MACHINE).certificate.replaces is None
     assert (
         baseline_file.former_baselines(tmp_path, MACHINE) == ()
@@ -214,15 +220,10 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
 def test_one_that_was_removed_is_missed(tmp_path: Path) -> None:
     accept(run(tmp_path, "one"))
     accept(run(tmp_path, "two"), replace=True).baseline.path.unlink()
-    with pytest.raises(
-        BaselineUnsound,
-        match=(
-            r"baseline.json: is gone, and .*/one.json shows that there was one: put a copy of "
-            r"it "
-            r"back"
-        ),
-    ):
-        baseline_file.read(tmp_path, MACHINE)
+    assert_unsound(
+        tmp_path,
+        r"baseline.json: is gone, and .*/one.json shows that there was one: put a copy of it back",
+    )
     assert accept(tmp_path / "two", replace=True).former is None
 
 
@@ -231,17 +232,13 @@ def test_one_of_another_machine(tmp_path: Path) -> None:
     other = location.folder(tmp_path, "machine-2")
     other.mkdir()
     (other / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(BaselineUnsound, match=r"is the baseline of another machine \(machine-1\)"):
-        baseline_file.read(tmp_path, "machine-2")
+    assert_unsound(tmp_path, r"is the baseline of another machine \(machine-1\)", "machine-2")
 
 
 def test_one_of_a_later_rigproof(tmp_path: Path) -> None:
     file = accept(run(tmp_path, "one")).baseline.path
     file.write_text(file.read_text().replace('"rigproof_baseline": 1', '"rigproof_baseline": 7'))
-    with pytest.raises(
-        BaselineUnsound, match=r"is written in format 7, .*: install a newer rigproof"
-    ):
-        baseline_file.read(tmp_path, MACHINE)
+    assert_unsound(tmp_path, r"is written in format 7, .*: install a newer rigproof")
 
 
 def test_none_at_all(tmp_path: Path) -> None:
@@ -254,11 +251,9 @@ def test_none_at_all(tmp_path: Path) -> None:
 def test_one_that_cannot_be_read(tmp_path: Path) -> None:
     file = baseline_file.path(tmp_path, MACHINE)
     file.mkdir(parents=True)
-    with pytest.raises(
-        BaselineUnsound,
-        match=r"json: cannot be read \(it is a folder, not a file\): put a copy of it back",
-    ):
-        baseline_file.read(tmp_path, MACHINE)
+    assert_unsound(
+        tmp_path, r"json: cannot be read \(it is a folder, not a file\): put a copy of it back"
+    )
 
 
 # --- the disk, other processes, and the end of this one ---
@@ -268,10 +263,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     first = accept(run(tmp_path, "one"))
     run(tmp_path, "two")
 
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(
         BaselineUnsound, match=r"cannot be written \(No space left on device\): make room there"
     ):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cases import each
 from drift_nights import BOOK, rule
+from known import known
 from real_checks import collected
+from refusal import refusal
 
 from acceptance import resources
+from acceptance.core.limit import Limit
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift_rules
 from acceptance.history.drift_rules import DriftFileError
@@ -33,20 +38,25 @@ def test_what_depends_on_how_long_it_ran_or_is_counted_in_the_run_is_exempt() ->
     assert BOOK.exempt("gemm_bf16") is None
 
 
-def test_which_side_is_worse() -> None:
-    assert rule("gemm_bf16", "TFLOP/s").worse == "lower"
-    assert rule("gpu_temperature", "degC").worse == "higher"
-    assert rule("gpu_link_width", "count").worse == "lower"
-    assert rule("gpu_power", "W").worse is None
-    assert rule("gpu_temperature_margin", "degC", at_least(1.0, "degC", "b")).worse == "lower"
-    assert rule("disk_faults", "count", must_be_zero("b")).worse == "higher"
-    assert rule("gpu_count", "count", exactly(2.0, "count", "b")).worse is None
-    assert rule("memory_total", "GiB", exactly(64.0, "GiB", "b")).worse == "lower", (
-        "a limit with two bounds does not tell"
-    )
-    assert rule("nvlink_active", "count", exactly(18.0, "count", "b")).worse == "lower", (
-        "a rule goes before a limit"
-    )
+@each(
+    "measurement, unit, limit, worse",
+    [
+        ("gemm_bf16", "TFLOP/s", None, "lower"),
+        ("gpu_temperature", "degC", None, "higher"),
+        ("gpu_link_width", "count", None, "lower"),
+        ("gpu_power", "W", None, None),
+        ("gpu_temperature_margin", "degC", at_least(1.0, "degC", "b"), "lower"),
+        ("disk_faults", "count", must_be_zero("b"), "higher"),
+        ("gpu_count", "count", exactly(2.0, "count", "b"), None),
+        # A limit with two bounds does not tell, and a rule goes before a limit.
+        ("memory_total", "GiB", exactly(64.0, "GiB", "b"), "lower"),
+        ("nvlink_active", "count", exactly(18.0, "count", "b"), "lower"),
+    ],
+)
+def test_which_side_is_worse(
+    measurement: str, unit: str, limit: Limit | None, worse: str | None
+) -> None:
+    assert rule(measurement, unit, limit).worse == worse
 
 
 def test_one_deviation_is_a_quarter_of_the_general_spread() -> None:
@@ -61,8 +71,7 @@ def test_one_deviation_is_a_quarter_of_the_general_spread() -> None:
 def test_seasons_and_counters_have_figures_of_their_own() -> None:
     assert rule("gpu_temperature", "degC").slow == 7.0
     assert rule("gemm_bf16", "TFLOP/s").slow is None
-    rate = rule("gpu_retired_pages", "count").rate
-    assert rate is not None
+    rate = known(rule("gpu_retired_pages", "count").rate)
     assert (rate.per_day, rate.repeats) == (0.0, True)
 
 
@@ -87,10 +96,9 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
-    path = tmp_path / "drift.toml"
-    path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
-    with pytest.raises(DriftFileError, match=rf"drift\.toml: .*({told})"):
-        drift_rules.read(path, BOOK.noise)
+    read = partial(drift_rules.read, noise=BOOK.noise)
+    said = refusal(read, tmp_path / "drift.toml", text, DriftFileError)
+    assert re.match(rf"drift\.toml: .*({told})", said)
 
 
 @each(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import journals
 import nights
 import pytest
 from cases import each
+from known import known
 from msgspec.structs import replace
 
 from acceptance.core.parts import Gpu
@@ -60,55 +62,48 @@ def usual(plan: Plan) -> list[float | None]:
     return [check.usual_s for check in plan.checks]
 
 
-def test_the_times_of_a_run_are_those_of_its_checks_and_the_rest() -> None:
-    found = durations.times_of(
-        entries(
-            (5.0, CheckStarted("a.one")),
-            (85.0, ended("a.one", 79.5)),
-            (100.0, CheckStarted("a.two")),
-            (190.0, ended("a.two", 90.0, "fail")),
-        )
-    )
-    assert found is not None
+def started(check: str, at: float, seconds: float, outcome: Outcome = "pass") -> list[Any]:
+    """A check that starts then and runs so long, as the journal times it and as it says itself."""
+    return [(at, CheckStarted(check)), (at + seconds, ended(check, seconds, outcome))]
+
+
+@each(
+    "timed, took, overhead_s",
+    [
+        (
+            [*started("a.one", 5.0, 80.0), *started("a.two", 100.0, 90.0, "fail")],
+            {"a.one": 80.0, "a.two": 90.0},
+            30.0,
+        ),
+        (
+            [
+                *started("a.one", 10.0, 100.0)[:1],
+                *started("a.two", 20.0, 40.0),
+                *started("a.one", 10.0, 100.0)[1:],
+            ],
+            {"a.one": 100.0, "a.two": 40.0},
+            100.0,
+        ),
+        # It ran all the same.
+        (started("a.one", 1.0, 149.0, "error"), {}, 51.0),
+        (started("a.one", 1.0, 149.0, "skip"), {}, 51.0),
+        (
+            [*started("a.one", 1.0, 100.0), *started("a.one", 110.0, 40.0)],
+            {"a.one": 100.0},
+            60.0,
+        ),
+    ],
+    told=[
+        *("its checks and the rest", "time in which two checks run is counted once"),
+        *("a check with an error has no time", "a skipped check has no time"),
+        "of a repeated check the first time counts",
+    ],
+)
+def test_the_times_of_a_run(timed: list[Any], took: dict[str, float], overhead_s: float) -> None:
+    found = known(durations.times_of(entries(*timed)))
     assert (found.station, found.gpus, found.sessions) == ("host", 1, {"load"})
-    assert found.took == {"a.one": 79.5, "a.two": 90.0}
-    assert found.overhead_s == pytest.approx(30.0)
-
-
-def test_time_in_which_two_checks_run_is_counted_once() -> None:
-    found = durations.times_of(
-        entries(
-            (10.0, CheckStarted("a.one")),
-            (20.0, CheckStarted("a.two")),
-            (60.0, ended("a.two", 40.0)),
-            (110.0, ended("a.one", 100.0)),
-        )
-    )
-    assert found is not None
-    assert found.overhead_s == pytest.approx(100.0)
-
-
-@each("outcome", ["error", "skip"])
-def test_a_check_that_was_not_done_has_no_time(outcome: Outcome) -> None:
-    found = durations.times_of(
-        entries((1.0, CheckStarted("a.one")), (150.0, ended("a.one", 149.0, outcome)))
-    )
-    assert found is not None
-    assert found.took == {}
-    assert found.overhead_s == pytest.approx(51.0)  # it ran all the same
-
-
-def test_of_a_repeated_check_the_first_time_counts() -> None:
-    found = durations.times_of(
-        entries(
-            (1.0, CheckStarted("a.one")),
-            (101.0, ended("a.one", 100.0)),
-            (110.0, CheckStarted("a.one")),
-            (150.0, ended("a.one", 40.0)),
-        )
-    )
-    assert found is not None
-    assert found.took == {"a.one": 100.0}
+    assert found.took == took
+    assert found.overhead_s == pytest.approx(overhead_s)
 
 
 def test_a_journal_without_a_beginning_has_no_times() -> None:

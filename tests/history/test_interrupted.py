@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from nights import COPY, MACHINE, night, seen, write_run
+from raising import raising
 from thoroughness import ALL
 
 from acceptance.history import location, lock, queries, rebuild
@@ -62,6 +63,12 @@ def at_once(*works: Callable[[], object]) -> list[int]:
     ]
 
 
+def record(path: Path, *numbers: int) -> None:
+    with Store.open(path) as store:
+        for number in numbers:
+            store.add(night(number, figures=FIGURES))
+
+
 def whole(store: Store) -> list[str]:
     """The runs that are there; each must be there once and with everything."""
     store.check()
@@ -73,27 +80,46 @@ def whole(store: Store) -> list[str]:
     return runs
 
 
+def recorded(path: Path) -> list[str]:
+    """The runs in the file, which is whole."""
+    with Store.open(path) as store:
+        return whole(store)
+
+
+def names(count: int) -> list[str]:
+    return [f"run-{number:05}" for number in range(count)]
+
+
+def on_a_full_disk(size: int, work: Callable[[], object]) -> str:
+    """What is said where no file may grow beyond a size: the kernel then takes a part of a write,
+    as on a full disk.
+    """
+    reader, pen = os.pipe()
+
+    def child() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        try:
+            work()
+        except HistoryError as error:
+            os.write(pen, f"{error}".encode())
+
+    assert at_once(child) == [0]
+    os.close(pen)
+    with os.fdopen(reader, encoding="utf-8") as told:
+        return told.read()
+
+
 def test_two_writers_lose_and_double_nothing(path: Path) -> None:
     Store.open(path).close()
-
-    def write(numbers: range) -> None:
-        with Store.open(path) as store:
-            for number in numbers:
-                store.add(night(number, figures=FIGURES))
-
-    assert at_once(lambda: write(range(25)), lambda: write(range(15, 40))) == [0, 0]
-    with Store.open(path) as store:
-        assert sorted(whole(store)) == [f"run-{number:05}" for number in range(40)]
+    writers = [functools.partial(record, path, *range(a, b)) for a, b in ((0, 25), (15, 40))]
+    assert at_once(*writers) == [0, 0]
+    assert sorted(recorded(path)) == names(40)
 
 
 def test_two_who_begin_it_at_once(path: Path) -> None:
-    def add(number: int) -> None:
-        with Store.open(path) as store:
-            store.add(night(number, figures=FIGURES))
-
-    assert at_once(*(functools.partial(add, number) for number in range(4))) == [0] * 4
-    with Store.open(path) as store:
-        assert len(whole(store)) == 4
+    assert at_once(*(functools.partial(record, path, number) for number in range(4))) == [0] * 4
+    assert len(recorded(path)) == 4
 
 
 def test_two_who_find_it_damaged_at_once(path: Path) -> None:
@@ -155,23 +181,19 @@ def killed(work: Callable[[], object], at: int) -> None:
 
 
 def test_a_kill_while_nights_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def add(path: Path) -> None:
-        with Store.open(path) as store:
-            for number in range(4):
-                store.add(night(number, figures=FIGURES))
+    def add(folder: str) -> Path:
+        path = tmp_path / folder / "history.sqlite3"
+        record(path, *range(4))
+        return path
 
-    last = counted(lambda: add(tmp_path / "counted" / "history.sqlite3"), monkeypatch)
+    last = counted(functools.partial(add, "counted"), monkeypatch)
     seen = set()
     for at in points(1, last):
-        path = tmp_path / f"at-{at}" / "history.sqlite3"
-        killed(lambda path=path: add(path), at)
-        with Store.open(path) as store:
-            runs = whole(store)
-            assert runs == [f"run-{number:05}" for number in range(len(runs))]
-            seen.add(len(runs))
-        add(path)
-        with Store.open(path) as store:
-            assert whole(store) == [f"run-{number:05}" for number in range(4)]
+        killed(functools.partial(add, f"at-{at}"), at)
+        runs = recorded(tmp_path / f"at-{at}" / "history.sqlite3")
+        assert runs == names(len(runs))
+        seen.add(len(runs))
+        assert recorded(add(f"at-{at}")) == names(4)
     assert len(seen) > 2  # kills came before, between and after
 
 
@@ -180,13 +202,8 @@ def test_a_kill_while_a_file_is_brought_to_the_next_version(
 ) -> None:
     steps = (*history_store.STEPS, STEP)
 
-    def made(path: Path) -> Path:
-        with Store.open(path) as store:
-            for number in range(30):
-                store.add(night(number, figures=FIGURES))
-        return path
-
-    old = made(tmp_path / "old" / "history.sqlite3")
+    old = tmp_path / "old" / "history.sqlite3"
+    record(old, *range(30))
 
     def copied(name: str) -> Path:
         return shutil.copytree(old.parent, tmp_path / name) / old.name
@@ -208,10 +225,8 @@ def test_a_kill_while_a_history_is_made_anew(
     for number in range(2):
         write_run(out, f"run-{number}")
     path = location.database(out, MACHINE)
-    store, _ = rebuild.open_history(out, MACHINE)
-    with store:
-        for number in range(10, 13):
-            store.add(night(number, figures=FIGURES))
+    rebuild.open_history(out, MACHINE)[0].close()
+    record(path, *range(10, 13))
     kept = tmp_path / "kept"
     shutil.copytree(path.parent, kept)
     runs = ["run-0", "run-1", "run-00010", "run-00011", "run-00012"]
@@ -242,8 +257,7 @@ def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
 ) -> None:
     out = tmp_path / "reports"
     path = location.database(out, MACHINE)
-    with Store.open(path) as store:
-        store.add(night(1, figures=FIGURES))
+    record(path, 1)
     real = getattr(Path, call)
 
     def dies(self: Path, *given: object, **more: object) -> object:
@@ -257,85 +271,45 @@ def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
         rebuild.rebuild(out, MACHINE)
 
     assert at_once(child) == [-signal.SIGKILL]
-    store, _ = rebuild.open_history(out, MACHINE)
-    with store:
-        assert whole(store) == ["run-00001"]
+    rebuild.open_history(out, MACHINE)[0].close()
+    assert recorded(path) == ["run-00001"]
 
 
 def test_a_file_system_without_links_keeps_a_copy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(self: Path, target: Path) -> None:
-        raise PermissionError(1, "Operation not permitted")
 
-    with Store.open(path) as store:
-        store.add(night(1, figures=FIGURES))
-    monkeypatch.setattr(Path, "hardlink_to", refused)
+    record(path, 1)
+    monkeypatch.setattr(Path, "hardlink_to", raising(PermissionError(1, "Operation not permitted")))
     store, told = rebuild.rebuild(path.parents[2], MACHINE)
     with store:
         assert whole(store) == ["run-00001"]
     (aside,) = path.parent.glob("*.replaced-*Z")
     assert [one.values["kept"] for one in told] == [aside.name]
-    with Store.open(aside) as old:
-        assert whole(old) == ["run-00001"]
+    assert recorded(aside) == ["run-00001"]
 
 
 @pytest.mark.parametrize("size", [0, 1000, 5000, 20_000, 40_000, 60_000, 100_000])
 def test_a_full_disk_is_said_and_takes_no_night_that_was_there(path: Path, size: int) -> None:
-    """No file may grow beyond a size: the kernel then takes a part of a write,
-    as on a full disk.
-    """
-    with Store.open(path) as store:
-        store.add(night(0, figures=FIGURES))
-    reader, pen = os.pipe()
-
-    def add() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        try:
-            with Store.open(path) as store:
-                for number in range(1, 400):
-                    store.add(night(number, figures=FIGURES))
-        except HistoryError as error:
-            os.write(pen, f"{error}".encode())
-
-    assert at_once(add) == [0]
-    os.close(pen)
-    told = os.read(reader, 4096).decode()
-    os.close(reader)
+    record(path, 0)
+    told = on_a_full_disk(size, functools.partial(record, path, *range(1, 400)))
     assert "history.sqlite3: cannot be" in told
     assert "make room" in told
-    with Store.open(path) as store:
-        runs = whole(store)
-        assert runs == [f"run-{number:05}" for number in range(len(runs))]
-        assert runs
+    runs = recorded(path)
+    assert runs
+    assert runs == names(len(runs))
 
 
 @pytest.mark.parametrize("size", [0, 5000, 40_000])
 def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_old(
     path: Path, size: int
 ) -> None:
-    with Store.open(path) as store:
-        for number in range(20):
-            store.add(night(number, figures=FIGURES))
-    reader, pen = os.pipe()
-
-    def make() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        try:
-            rebuild.rebuild(path.parents[2], MACHINE)
-        except HistoryError as error:
-            os.write(pen, f"{error}".encode())
-
-    assert at_once(make) == [0]
-    os.close(pen)
-    assert "make room" in os.read(reader, 4096).decode()
-    os.close(reader)
-    store, told = rebuild.open_history(path.parents[2], MACHINE)
+    record(path, *range(20))
+    out = path.parents[2]
+    assert "make room" in on_a_full_disk(size, functools.partial(rebuild.rebuild, out, MACHINE))
+    store, told = rebuild.open_history(out, MACHINE)
     with store:
-        assert len(whole(store)) == 20
-        assert told == ()
+        assert (len(whole(store)), told) == (20, ())
 
 
 def test_a_history_that_stays_in_use_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from runs import RECORDED, judged, recorded
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
+from acceptance.core.component import Component
 from acceptance.core.criterion import Plausible
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
@@ -100,28 +101,30 @@ def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
         "GPU-a->GPU-b",
         "GPU-a+GPU-b",
     ]
-    assert night.part_identity(Pair(Gpu(0), Gpu(7)), {Gpu(0): "GPU-a"}, ()) is None
-    assert night.part_identity(GPUS, {}, ()) is None
-    assert night.part_identity(CPU, {Gpu(0): "GPU-a"}, (Gpu(0),)) is None
 
 
-def test_what_several_parts_tell_is_nobodys_identity() -> None:
-    told = {
-        Part("dimm", "A1"): "00000000",
-        Part("dimm", "B1"): "00000000",
-        Part("dimm", "C1"): "7A31",
-    }
-    assert [night.part_identity(one, told, ()) for one in told] == [None, None, "7A31"]
-    assert (
-        night.part_identity(
-            Pair(Gpu(0), Gpu(1)), {Gpu(0): "same", Gpu(1): "same", Gpu(2): "GPU-c"}, ()
-        )
-        is None
-    )
-    assert night.part_identity(GPUS, {Gpu(0): "same", Gpu(1): "same"}, (Gpu(0), Gpu(1))) is None
-    assert (
-        night.part_identity(Part("dimm", "A1"), {Part("dimm", "A1"): "00000000"}, ()) is None
-    )  # its neighbour may tell the same on the next night
+A1, B1, C1 = (Part("dimm", name) for name in ("A1", "B1", "C1"))
+SAME = {Gpu(0): "same", Gpu(1): "same", Gpu(2): "GPU-c"}
+
+
+@each(
+    "part, told, gpus, identity",
+    [
+        (Pair(Gpu(0), Gpu(7)), {Gpu(0): "GPU-a"}, (), None),
+        (GPUS, {}, (), None),
+        (CPU, {Gpu(0): "GPU-a"}, (Gpu(0),), None),
+        (C1, {A1: "00000000", B1: "00000000", C1: "7A31"}, (), "7A31"),
+        (A1, {A1: "00000000", B1: "00000000", C1: "7A31"}, (), None),
+        (Pair(Gpu(0), Gpu(1)), SAME, (), None),
+        (GPUS, SAME, (Gpu(0), Gpu(1)), None),
+        # Its neighbour may tell the same on the next night.
+        (A1, {A1: "00000000"}, (), None),
+    ],
+)
+def test_what_no_part_or_several_tell_is_nobodys_identity(
+    part: Component, told: dict[Component, str], gpus: tuple[Gpu, ...], identity: str | None
+) -> None:
+    assert night.part_identity(part, told, gpus) == identity
 
 
 def test_the_line_is_known_before_anything_is_measured() -> None:
@@ -165,30 +168,35 @@ def test_a_night_whose_evidence_is_not_whole_is_apart_whatever_else_it_is() -> N
         assert night.night_of(run).apart == told
 
 
-def test_a_night_apart() -> None:
-    whole = entries()
-    assert night_of(whole[:-1]).apart == "interrupted"
-    assert (
-        night_of([*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]).apart
-        == "interrupted"
-    )
-    assert (
-        night_of([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart
-        == "interrupted"
-    )
-    partial = msgspec.structs.replace(journals.plan(), scope="partial")
-    assert night_of(entries(partial)).apart == "partial"
-    less = (Reduction("burn", 1.0, 45.0, "s"),)
-    assert night_of(entries(msgspec.structs.replace(journals.plan(), shortened=less))).apart == (
-        "partial"
-    )
-    shared = [*whole, *journals.entries([ForeignProcess(Gpu(0), 1.0, 42, "train", None)])]
-    assert night_of(shared).apart == "in-use"
-    assert (
-        night_of(entries(image_id="sha256:1", image="my:own (named by --image)")).apart
-        == "own-image"
-    )
-    assert night_of(entries(image_id="sha256:1", image_inputs="abc")).apart is None
+def shortened(**changes: Any) -> list[Entry]:
+    return entries(msgspec.structs.replace(journals.plan(), **changes))
+
+
+@each(
+    "records, apart",
+    [
+        (entries()[:-1], "interrupted"),
+        ([*entries()[:-1], *journals.entries([RunEnded(False, "stopped")])], "interrupted"),
+        (
+            [*entries(), *journals.entries([RunClosed(None, True, {}, "restarted")])],
+            "interrupted",
+        ),
+        (shortened(scope="partial"), "partial"),
+        (shortened(shortened=(Reduction("burn", 1.0, 45.0, "s"),)), "partial"),
+        (
+            [*entries(), *journals.entries([ForeignProcess(Gpu(0), 1.0, 42, "train", None)])],
+            "in-use",
+        ),
+        (entries(image_id="sha256:1", image="my:own (named by --image)"), "own-image"),
+        (entries(image_id="sha256:1", image_inputs="abc"), None),
+    ],
+    told=[
+        *("without an end", "stopped", "closed later", "partial", "shortened", "shared"),
+        *("an image of its own", "our image"),
+    ],
+)
+def test_a_night_apart(records: list[Entry], apart: str | None) -> None:
+    assert night_of(records).apart == apart
 
 
 def test_a_journal_without_a_beginning_or_a_time_is_no_night() -> None:

@@ -140,24 +140,26 @@ def test_a_newer_format_names_its_cure() -> None:
         night_file.decode(newer)
 
 
+def assert_unreadable(path: Path, said: str, machine: str = MACHINE) -> None:
+    with pytest.raises(UnreadableNight, match=said):
+        night_file.read(path, machine)
+
+
 def test_the_file_of_another_night_or_machine_is_refused(tmp_path: Path) -> None:
     content = FORMAT_1.read_bytes()
     (tmp_path / "run-00001.json").write_bytes(content)
     (tmp_path / "run-00002.json").write_bytes(content)
     assert night_file.read(tmp_path / "run-00001.json", MACHINE) == WHOLE
     for name, machine in (("run-00002.json", MACHINE), ("run-00001.json", "machine-2")):
-        with pytest.raises(UnreadableNight, match="holds night run-00001 of machine machine-1"):
-            night_file.read(tmp_path / name, machine)
+        assert_unreadable(tmp_path / name, "holds night run-00001 of machine machine-1", machine)
 
 
 def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run-1.json")
-    with pytest.raises(UnreadableNight, match=r"it is a named pipe, not a file\): put a copy"):
-        night_file.read(tmp_path / "run-1.json", MACHINE)
+    assert_unreadable(tmp_path / "run-1.json", r"it is a named pipe, not a file\): put a copy")
     with (tmp_path / "run-2.json").open("wb") as file:
         file.truncate(regular_file.SMALL_RECORD + 1)
-    with pytest.raises(UnreadableNight, match="at most 16 MiB are read"):
-        night_file.read(tmp_path / "run-2.json", MACHINE)
+    assert_unreadable(tmp_path / "run-2.json", "at most 16 MiB are read")
 
 
 def test_an_odd_run_id_is_no_path() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from cases import each
 from real_checks import collected
+from refusal import refusal
 from site_box import family
 
 from acceptance import resources
@@ -124,10 +126,8 @@ def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
-    path = tmp_path / "noise.toml"
-    path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
-    with pytest.raises(NoiseFileError, match=rf"noise\.toml: .*({told})"):
-        noise.read(path)
+    said = refusal(noise.read, tmp_path / "noise.toml", text, NoiseFileError)
+    assert re.match(rf"noise\.toml: .*({told})", said)
 
 
 def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
@@ -138,21 +138,22 @@ def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
         noise.read(tmp_path / "noise.toml")
 
 
-def test_bounds_of_a_value_that_no_machine_has_are_finite() -> None:
-    bounds = Spread(0.25, False, "b").bounds(1.7e308, None)
-    assert (bounds.low, bounds.high) == (pytest.approx(1.275e308), sys.float_info.max)
-    assert not bounds.beyond(1.7e308)
-    bounds = Spread(0.25, False, "b").bounds(-1.7e308, None)
-    assert (bounds.low, bounds.high) == (-sys.float_info.max, pytest.approx(-1.275e308))
-
-
-def test_bounds_of_a_share_widen_away_from_nothing_on_both_sides() -> None:
-    bounds = Spread(0.5, False, "b").bounds(0.5, None)
-    assert (bounds.low, bounds.high) == (0.25, 1.0)
-    bounds = Spread(0.5, False, "b").bounds(-0.5, None)
-    assert (bounds.low, bounds.high) == (-1.0, -0.25)
-    bounds = Spread(0.5, False, "b").bounds(0.0, None)
-    assert (bounds.low, bounds.high) == (0.0, 0.0)
+@each(
+    "share, value, low, high",
+    [
+        (0.25, 1.7e308, pytest.approx(1.275e308), sys.float_info.max),
+        (0.25, -1.7e308, -sys.float_info.max, pytest.approx(-1.275e308)),
+        (0.5, 0.5, 0.25, 1.0),
+        (0.5, -0.5, -1.0, -0.25),
+        (0.5, 0.0, 0.0, 0.0),
+    ],
+)
+def test_bounds_of_a_share_widen_on_both_sides_and_are_finite(
+    share: float, value: float, low: object, high: object
+) -> None:
+    bounds = Spread(share, False, "b").bounds(value, None)
+    assert (bounds.low, bounds.high) == (low, high)
+    assert not bounds.beyond(value)
 
 
 def test_a_sites_own_measurement_has_the_spread_of_its_family() -> None:

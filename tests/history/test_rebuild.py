@@ -15,7 +15,8 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import COPY, MACHINE, night, seen, write_run
+from nights import COPY, MACHINE, night, seen, write_run, written
+from raising import raising
 from thoroughness import examples
 
 from acceptance.core.message import Message
@@ -70,6 +71,25 @@ def opened(out: Path) -> tuple[list[tuple[object, ...]], tuple[str, ...]]:
         return rows(store), in_words(told)
 
 
+def write_runs(out: Path, *values: float) -> None:
+    """Runs 0, 1, ... with these values."""
+    for number, value in enumerate(values):
+        write_run(out, f"run-{number}", {COPIED: value})
+
+
+def rebuilt(out: Path) -> tuple[list[tuple[object, ...]], str]:
+    """All nights after the history was made anew, and what is said of it."""
+    store, notices = rebuild.rebuild(out, MACHINE)
+    (sentence,) = in_words(notices)
+    with store:
+        return rows(store), sentence
+
+
+def of_runs(found: list[tuple[object, ...]]) -> list[object]:
+    """The ids of the nights among these rows."""
+    return [row[0] for row in found if str(row[0]).startswith("run-")]
+
+
 def values(out: Path) -> list[float]:
     store, _ = rebuild.open_history(out, MACHINE)
     with store:
@@ -104,7 +124,7 @@ def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_told(out: Path) -
     (broken / reader.SUPERVISOR).write_text("nothing\n")
     (cut / reader.SUPERVISOR).write_text("".join([*head[:2], "nothing\n", *head[3:]]))
     found, told = opened(out)
-    assert [row[0] for row in found if row[1] == row[0]] == ["run-1"]
+    assert of_runs(found) == ["run-1"]
     (sentence,) = told
     assert sentence.startswith("not in the history, because they cannot be read: run-3 (")
     assert "; run-4 (" in sentence
@@ -160,26 +180,36 @@ def test_a_folder_that_was_renamed_is_the_same_night(out: Path) -> None:
     assert values(out) == [110.0]
 
 
-def test_a_clock_that_was_set_back_orders_nothing(
-    out: Path, monkeypatch: pytest.MonkeyPatch
+@each(
+    "nights, due",
+    [
+        (
+            [
+                ("b", "boot-1", "2026-03-01"),
+                ("a", "boot-1", "2019-01-01"),
+                ("c", "boot-1", "2026-03-03"),
+            ],
+            [0.0, 1.0, 2.0],
+        ),
+        (
+            [
+                *(("4", "boot-2", "2026-03-04"), ("5", "boot-2", "2026-03-05")),
+                *(("1", "boot-1", "2026-03-01"), ("2", "boot-1", "2026-03-02")),
+            ],
+            [2.0, 3.0, 0.0, 1.0],
+        ),
+    ],
+    told=["a clock that was set back orders nothing", "boots stand in the order of their days"],
+)
+def test_the_order_of_runs(
+    tmp_path: Path, nights: list[tuple[str, str, str]], due: list[float]
 ) -> None:
-    times = iter(
-        ["2026-03-01T02:00:00.000Z", "2019-01-01T00:00:00.000Z", "2026-03-03T02:00:00.000Z"]
-    )
-    for number in range(3):
-        moment = next(times)
-        monkeypatch.setattr(clock, "utc", lambda moment=moment: moment)
-        write_run(out, f"run-{'bac'[number]}", {COPIED: 110.0 + number})
-    monkeypatch.undo()
-    assert values(out) == [110.0, 111.0, 112.0]
-
-
-def test_boots_stand_in_the_order_of_their_days(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for boot, day in (("boot-2", 4), ("boot-2", 5), ("boot-1", 1), ("boot-1", 2)):
-        monkeypatch.setattr(clock, "utc", lambda day=day: f"2026-03-0{day}T02:00:00.000Z")
-        write_run(out, f"run-{day}", {COPIED: 110.0 + day}, boot=boot)
-    monkeypatch.undo()
-    assert values(out) == [111.0, 112.0, 114.0, 115.0]
+    out = tmp_path / "reports"
+    for number, (name, boot, day) in enumerate(nights):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(clock, "utc", lambda day=day: f"{day}T02:00:00.000Z")
+            write_run(out, f"run-{name}", {COPIED: float(number)}, boot=boot)
+    assert values(out) == due
 
 
 # --- damage ---
@@ -220,10 +250,7 @@ def _text(path: Path) -> None:
 
 def _other(path: Path) -> None:
     path.unlink()
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE song (name TEXT)")
-    connection.commit()
-    connection.close()
+    written(path, "CREATE TABLE song (name TEXT)")
 
 
 @each("harm", [_header, _page, _cut, _text, _other])
@@ -231,8 +258,7 @@ def test_a_damaged_history_is_set_aside_and_made_anew(
     tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     out = tmp_path / "reports"
-    for number in range(3):
-        write_run(out, f"run-{number}", {COPIED: 110.0 + number})
+    write_runs(out, 110.0, 111.0, 112.0)
     before, _ = opened(out)
     path = location.database(out, MACHINE)
     harm(path)
@@ -312,10 +338,7 @@ def test_an_older_store_is_written_out_first_and_then_nothing_needs_it(out: Path
 
 def test_a_file_of_version_1_is_written_out_too(out: Path) -> None:
     path = location.database(out, MACHINE)
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("version-1.sql").read_text())
-    connection.close()
+    written(path, Path(__file__).with_name("version-1.sql").read_text())
     before, _ = opened(out)
     path.unlink()
     after, _ = opened(out)
@@ -325,10 +348,8 @@ def test_a_file_of_version_1_is_written_out_too(out: Path) -> None:
 def test_made_anew_from_a_sound_file_of_an_older_rigproof_nothing_is_lost(out: Path) -> None:
     older_store(out)
     write_run(out, "run-1", {COPIED: 110.0})
-    store, notices = rebuild.rebuild(out, MACHINE)
-    (sentence,) = in_words(notices)
-    with store:
-        assert [one.run_id for one in store.nights()] == [*(one.run_id for one in GONE), "run-1"]
+    found, sentence = rebuilt(out)
+    assert of_runs(found) == [*(one.run_id for one in GONE), "run-1"]
     assert "made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-" in sentence
 
 
@@ -351,8 +372,7 @@ def test_an_older_store_that_is_damaged_already_is_told(
 
 
 def test_a_run_that_somebody_removed_is_a_night_still(out: Path) -> None:
-    for number in range(4):
-        write_run(out, f"run-{number}", {COPIED: 110.0 + number})
+    write_runs(out, 110.0, 111.0, 112.0, 113.0)
     before, _ = opened(out)
     shutil.rmtree(out / "run-2")
     assert opened(out) == (before, ())
@@ -402,7 +422,7 @@ def test_a_night_whose_forerunner_is_lost_lies_by_its_day(out: Path) -> None:
     path.unlink()
     (night_file.folder(out, MACHINE) / "run-00002.json").unlink()
     (night_file.folder(out, MACHINE) / "run-00000.json").unlink()
-    runs = [row[0] for row in opened(out)[0] if str(row[0]).startswith("run-")]
+    runs = of_runs(opened(out)[0])
     assert runs == ["run-00001", "run-00003", "run-00004", "run-00005", "run-9"]
 
 
@@ -413,7 +433,7 @@ def test_night_files_in_a_circle_are_all_read(out: Path) -> None:
         name = None if after is None else f"run-{after:05}"
         record = night_file.NightRecord(night(number), name, pruned=False)
         (folder / f"run-{number:05}.json").write_bytes(night_file.encode(record))
-    found = [row[0] for row in opened(out)[0] if str(row[0]).startswith("run-")]
+    found = of_runs(opened(out)[0])
     assert found[0] == "run-00005"
     assert sorted(map(str, found)) == [f"run-{number:05}" for number in range(1, 6)]
 
@@ -502,7 +522,7 @@ def test_a_night_file_that_cannot_be_read_is_named_every_time(out: Path) -> None
     path.unlink()
     for _ in range(2):
         found, (sentence,) = opened(out)
-        assert [row[0] for row in found if str(row[0]).startswith("run-")] == ["run-00007"]
+        assert of_runs(found) == ["run-00007"]
         place = f"history/{MACHINE}/nights"
         assert sentence.startswith(
             f"not in the history, because they cannot be read: {place}/run-00008.json (is not what "
@@ -519,10 +539,8 @@ def test_a_night_file_that_was_damaged_is_written_again_from_a_sound_store(out: 
     file = night_file.folder(out, MACHINE) / "run-00008.json"
     sound = file.read_bytes()
     file.write_bytes(sound[:-9])
-    store, notices = rebuild.rebuild(out, MACHINE)
-    (sentence,) = in_words(notices)
-    with store:
-        assert rows(store) == before
+    found, sentence = rebuilt(out)
+    assert found == before
     assert "cannot be read" not in sentence
     assert file.read_bytes() == sound
     file.write_bytes(sound[:-9])
@@ -536,12 +554,9 @@ def test_night_files_that_cannot_be_written_leave_the_store_as_it_is(
     path = older_store(out)
     before = path.read_bytes()
 
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
-
     for again in (rebuild.open_history, rebuild.rebuild):
         with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", full)
+            patched.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
             with pytest.raises(
                 HistoryError, match=r"nights: .*No space left on device\): make room"
             ):
@@ -614,9 +629,7 @@ def test_added_night_by_night_or_made_anew_is_the_same(
     before, _ = opened(out)
     shutil.rmtree(location.folder(out, MACHINE))
     assert opened(out)[0] == before
-    store, _ = rebuild.rebuild(out, MACHINE)
-    with store:
-        assert rows(store) == before
+    assert rebuilt(out)[0] == before
 
 
 def test_a_machines_folder_is_a_plain_name(tmp_path: Path) -> None:

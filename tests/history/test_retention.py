@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from nights import MACHINE, write_run
+from raising import raising
 
 from acceptance.core.parts import Gpu
 from acceptance.history import night_file, queries, rebuild
@@ -54,17 +55,26 @@ def store(out: Path) -> Iterator[Store]:
         yield store
 
 
+def days(first: int, last: int) -> list[str]:
+    return [f"run-{day:02}" for day in range(first, last + 1)]
+
+
+def folders(found: PruneResult) -> list[str]:
+    """The runs whose folders were removed."""
+    return [name for name, _ in found.folders]
+
+
 def names(out: Path) -> list[str]:
     return sorted(path.name for path in out.glob("run-*"))
 
 
 def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store: Store) -> None:
     found = prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
-    gone = [f"run-{day:02}" for day in range(1, 10)]
-    assert [name for name, _ in found.folders] == gone
+    gone = days(1, 9)
+    assert folders(found) == gone
     assert all(100_000 < size < 200_000 for _, size in found.folders)
     assert found.nights == 9
-    assert names(out) == [f"run-{day:02}" for day in range(10, 31)]
+    assert names(out) == days(10, 30)
     nights = store.nights()
     assert (
         [one.run_id for one in nights if one.pruned]
@@ -89,9 +99,7 @@ def test_what_is_pruned_does_not_come_back(out: Path, store: Store) -> None:
 
 def test_the_oldest_go_until_the_rest_fits(out: Path, store: Store) -> None:
     found = prune(store, out, MACHINE, today=TODAY, keep_bytes=1_000_000)
-    assert [name for name, _ in found.folders] == [
-        f"run-{day:02}" for day in range(1, len(found.folders) + 1)
-    ]
+    assert folders(found) == [f"run-{day:02}" for day in range(1, len(found.folders) + 1)]
     assert 20 < len(found.folders) < 30
     assert found.left <= 1_000_000
     assert found.nights == 0
@@ -206,8 +214,7 @@ def test_a_night_with_a_wrong_clock_is_not_removed_for_it(
     out: Path, store: Store, day: float
 ) -> None:
     clocks(store, {"run-20": day, "run-01": TODAY + 1.0})
-    found = prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
-    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(2, 10)]
+    assert folders(prune(store, out, MACHINE, today=TODAY, keep_days=19.0)) == days(2, 9)
 
 
 def test_what_the_clock_of_two_nights_says_is_believed(out: Path, store: Store) -> None:
@@ -218,7 +225,7 @@ def test_what_the_clock_of_two_nights_says_is_believed(out: Path, store: Store) 
     assert prune(store, out, MACHINE, today=TODAY + 366.0, keep_days=100.0).folders == ()
     clocks(store, {"run-29": TODAY + 365.0, "run-30": TODAY + 366.0})
     found = prune(store, out, MACHINE, today=TODAY + 366.0, keep_days=100.0)
-    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(1, 29)]
+    assert folders(found) == days(1, 28)
 
 
 def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) -> None:
@@ -232,7 +239,7 @@ def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) ->
     (out / "notes").mkdir()
     (out / "notes" / "a").write_text("mine")
     found = prune(store, out, MACHINE, today=TODAY, keep_days=0.5)
-    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(6, 29)]
+    assert folders(found) == days(6, 28)
     left = {path.name for path in out.iterdir()}
     assert left == {
         "run-01",
@@ -254,14 +261,12 @@ def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) ->
 def test_who_dies_while_a_folder_goes_leaves_no_half_run(
     out: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(_: Path) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(shutil, "rmtree", killed)
+    monkeypatch.setattr(shutil, "rmtree", raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     monkeypatch.undo()
-    assert names(out) == [f"run-{day:02}" for day in range(2, 31)]
+    assert names(out) == days(2, 30)
     assert (store.path.parent / "removed" / "run-01").is_dir()
     prune(store, out, MACHINE, today=TODAY, keep_days=24.0)
     assert not (store.path.parent / "removed").exists()

@@ -4,14 +4,15 @@ happens in between.
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import COPY, ERA, night, seen
+from known import known
+from nights import COPY, ERA, night, seen, written
 from thoroughness import examples
 
 from acceptance.core.parts import CPU, ITSELF, Gpu, Part
@@ -19,7 +20,7 @@ from acceptance.history import queries
 from acceptance.history import store as history_store
 from acceptance.history.era import Era
 from acceptance.history.errors import DamagedHistory, HistoryError
-from acceptance.history.night import NightMeasurement, ReportedChanges, SeriesKey
+from acceptance.history.night import Night, NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.store import Store
 from acceptance.machine.machine_facts import KnownChange
 
@@ -31,6 +32,17 @@ def place(folder: Path) -> Path:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return place(tmp_path)
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with Store.open(path) as opened:
+        yield opened
+
+
+def add(store: Store, *nights: Night) -> None:
+    for one in nights:
+        store.add(one)
 
 
 def values(store: Store, line: SeriesKey = COPY) -> list[float]:
@@ -67,37 +79,32 @@ def test_a_run_is_recorded_once(path: Path) -> None:
         assert len(store.nights()) == 1
 
 
-def test_the_order_is_that_of_recording_whatever_the_clock_says(path: Path) -> None:
-    with Store.open(path) as store:
-        for number, day in ((1, 20_000.0), (2, 0.0), (3, 19_000.5)):
-            store.add(night(number, float(number), day=day))
-        assert [kept.run_id for kept in store.nights()] == ["run-00001", "run-00002", "run-00003"]
-        assert values(store) == [1.0, 2.0, 3.0]
-        assert [kept.run_id for kept in store.nights(last=2)] == ["run-00002", "run-00003"]
+def test_the_order_is_that_of_recording_whatever_the_clock_says(store: Store) -> None:
+    for number, day in ((1, 20_000.0), (2, 0.0), (3, 19_000.5)):
+        store.add(night(number, float(number), day=day))
+    assert [kept.run_id for kept in store.nights()] == ["run-00001", "run-00002", "run-00003"]
+    assert values(store) == [1.0, 2.0, 3.0]
+    assert [kept.run_id for kept in store.nights(last=2)] == ["run-00002", "run-00003"]
 
 
-def test_a_number_is_never_given_twice(path: Path) -> None:
-    with Store.open(path) as store:
-        store.add(night(1))
-        store.add(night(2))
-        store.connection.execute("DELETE FROM night WHERE run_id = 'run-00002'")
-        store.add(night(3))
-        assert [kept.seq for kept in store.nights()] == [1, 3]
+def test_a_number_is_never_given_twice(store: Store) -> None:
+    add(store, night(1), night(2))
+    store.connection.execute("DELETE FROM night WHERE run_id = 'run-00002'")
+    store.add(night(3))
+    assert [kept.seq for kept in store.nights()] == [1, 3]
 
 
-def test_a_link_that_is_gone(path: Path) -> None:
-    with Store.open(path) as store:
-        store.add(night(1), "run-00001")
-        store.link("run-00001", None)
-        assert [kept.folder for kept in store.nights()] == [None]
+def test_a_link_that_is_gone(store: Store) -> None:
+    store.add(night(1), "run-00001")
+    store.link("run-00001", None)
+    assert [kept.folder for kept in store.nights()] == [None]
 
 
 @each("apart", ["not-whole", "partial", "interrupted", "in-use", "own-image", "salvaged"])
 def test_a_night_apart_is_kept_and_is_no_measure(tmp_path: Path, apart: str) -> None:
     path = place(tmp_path)
     with Store.open(path) as store:
-        store.add(night(1, 50.0))
-        store.add(night(2, 10.0, apart=apart))
+        add(store, night(1, 50.0), night(2, 10.0, apart=apart))
         assert values(store) == [50.0]
         (course,) = queries.trend_series(store)
         assert [(point.value, bool(point.held)) for point in course.points] == [
@@ -106,105 +113,100 @@ def test_a_night_apart_is_kept_and_is_no_measure(tmp_path: Path, apart: str) -> 
         ]
 
 
-def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None:
-    with Store.open(path) as store:
-        store.add(night(1, 50.0))
-        store.add(night(2, figures=(NightMeasurement(COPY, 10.0, failed=True),), verdict="FAIL"))
-        store.add(night(3, figures=(NightMeasurement(COPY, 45.0, 44.0, outside=True),)))
-        store.add(
-            night(
-                4,
-                figures=(
-                    NightMeasurement(COPY, 45.0, 50.0, unsteady=True),
-                    NightMeasurement(COPY._replace(component=Gpu(1), serial="GPU-b"), 3.0),
-                ),
-            )
-        )
-        store.add(night(5, figures=(NightMeasurement(COPY, None),)))
-        found = seen(store)[COPY.part]
-        assert [(one.value, one.again, one.outside, one.unsteady, one.failed) for one in found] == [
-            (50.0, None, False, False, False),
-            (10.0, None, False, False, True),
-            (45.0, 44.0, True, False, False),
-            (45.0, 50.0, False, True, False),
-        ]
-        first, second = queries.trend_series(store)
-        assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
-        assert (second.component, second.points[0].value) == (Gpu(1), 3.0)
+def test_what_broke_its_limit_and_what_was_outside_is_marked(store: Store) -> None:
+    add(
+        store,
+        night(1, 50.0),
+        night(2, figures=(NightMeasurement(COPY, 10.0, failed=True),), verdict="FAIL"),
+        night(3, figures=(NightMeasurement(COPY, 45.0, 44.0, outside=True),)),
+        night(
+            4,
+            figures=(
+                NightMeasurement(COPY, 45.0, 50.0, unsteady=True),
+                NightMeasurement(COPY._replace(component=Gpu(1), serial="GPU-b"), 3.0),
+            ),
+        ),
+        night(5, figures=(NightMeasurement(COPY, None),)),
+    )
+    found = seen(store)[COPY.part]
+    assert [(one.value, one.again, one.outside, one.unsteady, one.failed) for one in found] == [
+        (50.0, None, False, False, False),
+        (10.0, None, False, False, True),
+        (45.0, 44.0, True, False, False),
+        (45.0, 50.0, False, True, False),
+    ]
+    first, second = queries.trend_series(store)
+    assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
+    assert (second.component, second.points[0].value) == (Gpu(1), 3.0)
 
 
-def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
+def test_another_era_and_another_part_are_told_apart(store: Store) -> None:
     newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
     other = COPY._replace(serial="GPU-b")
-    with Store.open(path) as store:
-        for number, (era, line) in enumerate(
-            [(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]
-        ):
-            store.add(night(number, era=era, figures=(NightMeasurement(line, float(number)),)))
-        found = seen(store)
-        assert [look.value for look in found[COPY.part]] == [0.0, 2.0]
-        assert [look.value for look in found[other.part]] == [3.0]
-        assert list(seen(store, era=newer.key)) == [COPY.part]
-        assert seen(store, era="another") == {}
+    for number, (era, line) in enumerate([(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]):
+        store.add(night(number, era=era, figures=(NightMeasurement(line, float(number)),)))
+    found = seen(store)
+    assert [look.value for look in found[COPY.part]] == [0.0, 2.0]
+    assert [look.value for look in found[other.part]] == [3.0]
+    assert list(seen(store, era=newer.key)) == [COPY.part]
+    assert seen(store, era="another") == {}
 
 
-def test_the_first_nights_and_the_last_ones(path: Path) -> None:
-    with Store.open(path) as store:
-        for number in range(20):
-            store.add(night(number, float(number)))
+def test_the_first_nights_and_the_last_ones(store: Store) -> None:
+    for number in range(20):
+        store.add(night(number, float(number)))
 
-        def told(after: int, first: int, last: int) -> list[float]:
-            found = queries.night_values(store, ERA.key, after=after, first=first, last=last)
-            return [look.value for look in found.get(COPY.part, ())]
+    def told(after: int, first: int, last: int) -> list[float]:
+        found = queries.night_values(store, ERA.key, after=after, first=first, last=last)
+        return [look.value for look in found.get(COPY.part, ())]
 
-        assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
-        assert told(5, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
-        assert told(18, 5, 3) == [
-            18.0,
-            19.0,
-        ]  # nights since the machine was accepted, and no older ones
-        assert told(0, 15, 15) == told(0, 20, 1) == [float(number) for number in range(20)]
-        assert (
-            told(0, 19, 1)
-            == told(0, 21, 1)
-            == told(0, 1, 30)
-            == [float(number) for number in range(20)]
-        )
-        assert told(20, 5, 2) == []
+    assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
+    assert told(5, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
+    assert told(18, 5, 3) == [
+        18.0,
+        19.0,
+    ]  # nights since the machine was accepted, and no older ones
+    assert told(0, 15, 15) == told(0, 20, 1) == [float(number) for number in range(20)]
+    assert (
+        told(0, 19, 1)
+        == told(0, 21, 1)
+        == told(0, 1, 30)
+        == [float(number) for number in range(20)]
+    )
+    assert told(20, 5, 2) == []
 
 
-def test_nights_of_another_era_between_are_none_of_this_one(path: Path) -> None:
+def test_nights_of_another_era_between_are_none_of_this_one(store: Store) -> None:
     newer = Era((("driver", "590.1"),))
-    with Store.open(path) as store:
-        for number in range(12):
-            store.add(night(number, float(number), era=newer if number % 3 else ERA))
-        found = queries.night_values(store, ERA.key, after=1, first=1, last=2)
-        assert [look.value for look in found[COPY.part]] == [3.0, 6.0, 9.0]
+    for number in range(12):
+        store.add(night(number, float(number), era=newer if number % 3 else ERA))
+    found = queries.night_values(store, ERA.key, after=1, first=1, last=2)
+    assert [look.value for look in found[COPY.part]] == [3.0, 6.0, 9.0]
 
 
-def test_a_part_that_moved_has_its_nights_in_the_order_of_recording(path: Path) -> None:
+def test_a_part_that_moved_has_its_nights_in_the_order_of_recording(store: Store) -> None:
     moved = COPY._replace(component=Gpu(1))
-    with Store.open(path) as store:
-        for number, (line, day) in enumerate(
-            [(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]
-        ):
-            store.add(night(number, day=day, figures=(NightMeasurement(line, float(number)),)))
-        (part,) = seen(store)
-        assert part.name == "GPU-a"
-        assert [look.value for look in seen(store)[part]] == [0.0, 1.0, 2.0, 3.0]
+    for number, (line, day) in enumerate(
+        [(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]
+    ):
+        store.add(night(number, day=day, figures=(NightMeasurement(line, float(number)),)))
+    (part,) = seen(store)
+    assert part.name == "GPU-a"
+    assert [look.value for look in seen(store)[part]] == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_the_number_of_a_run(path: Path) -> None:
-    with Store.open(path) as store:
-        for number, day in ((1, 20_001.0), (2, 90_000.0), (3, 20_003.0), (4, 20_004.0)):
-            store.add(night(number, float(number), day=day))
-        at = queries.number(store, "run-00002")
-        assert at is not None
-        assert [look.value for look in seen(store, at)[COPY.part]] == [3.0, 4.0]
-        assert queries.number(store, "run-00009") is None
-        assert [
-            queries.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)
-        ] == [0, 1, 3, 4]
+def test_the_number_of_a_run(store: Store) -> None:
+    for number, day in ((1, 20_001.0), (2, 90_000.0), (3, 20_003.0), (4, 20_004.0)):
+        store.add(night(number, float(number), day=day))
+    at = known(queries.number(store, "run-00002"))
+    assert [look.value for look in seen(store, at)[COPY.part]] == [3.0, 4.0]
+    assert queries.number(store, "run-00009") is None
+    assert [queries.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [
+        0,
+        1,
+        3,
+        4,
+    ]
 
 
 @each("wrong", range(1, 10))
@@ -246,34 +248,31 @@ def test_an_era_without_facts_is_damage(tmp_path: Path, facts: str) -> None:
                 ask()
 
 
-def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
+def test_courses_by_name_pattern_and_number_of_nights(store: Store) -> None:
     lines = [
         SeriesKey("c", name, where, "count", None)
         for name in ("copy_h2d", "copy_d2h", "odd[*]")
         for where in (Gpu(0), "cpu")
     ]
-    with Store.open(path) as store:
-        for number in range(4):
-            store.add(
-                night(
-                    number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)
-                )
-            )
-        assert len(queries.trend_series(store)) == 6
-        assert [course.measurement for course in queries.trend_series(store, "copy_*", "gpu0")] == [
-            "copy_h2d",
-            "copy_d2h",
-        ]
-        assert [course.component for course in queries.trend_series(store, "odd[*]")] == [
-            Gpu(0),
-            CPU,
-        ]
-        (course,) = queries.trend_series(store, "copy_h2d", "cpu", last=2)
-        assert [(point.run_id, point.value) for point in course.points] == [
-            ("run-00002", 2.0),
-            ("run-00003", 3.0),
-        ]
-        assert course.serial is None
+    for number in range(4):
+        store.add(
+            night(number, figures=tuple(NightMeasurement(line, float(number)) for line in lines))
+        )
+    assert len(queries.trend_series(store)) == 6
+    assert [course.measurement for course in queries.trend_series(store, "copy_*", "gpu0")] == [
+        "copy_h2d",
+        "copy_d2h",
+    ]
+    assert [course.component for course in queries.trend_series(store, "odd[*]")] == [
+        Gpu(0),
+        CPU,
+    ]
+    (course,) = queries.trend_series(store, "copy_h2d", "cpu", last=2)
+    assert [(point.run_id, point.value) for point in course.points] == [
+        ("run-00002", 2.0),
+        ("run-00003", 3.0),
+    ]
+    assert course.serial is None
 
 
 def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
@@ -287,17 +286,15 @@ def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
         assert store.add(night(3))
 
 
-def test_nights_skipped_in_a_row(path: Path) -> None:
-    with Store.open(path) as store:
-        assert queries.skipped_in_a_row(store) == 0
-        for number, postponed in enumerate([True, True, False, True, True]):
-            store.add(night(number, postponed=postponed, figures=()))
-        assert queries.skipped_in_a_row(store) == 2
-        store.add(night(7, apart="partial"))
-        store.add(night(8, apart="interrupted"))
-        assert queries.skipped_in_a_row(store) == 2, "no night in place of those"
-        store.add(night(9))
-        assert queries.skipped_in_a_row(store) == 0
+def test_nights_skipped_in_a_row(store: Store) -> None:
+    assert queries.skipped_in_a_row(store) == 0
+    for number, postponed in enumerate([True, True, False, True, True]):
+        store.add(night(number, postponed=postponed, figures=()))
+    assert queries.skipped_in_a_row(store) == 2
+    add(store, night(7, apart="partial"), night(8, apart="interrupted"))
+    assert queries.skipped_in_a_row(store) == 2, "no night in place of those"
+    store.add(night(9))
+    assert queries.skipped_in_a_row(store) == 0
 
 
 figures = st.builds(
@@ -361,10 +358,7 @@ def test_every_figure_comes_back_as_it_was(
 
 
 def test_a_file_of_version_1_is_read(path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("version-1.sql").read_text())
-    connection.close()
+    written(path, Path(__file__).with_name("version-1.sql").read_text())
     with Store.open(path) as store:
         assert [(kept.run_id, kept.folder, kept.verdict) for kept in store.nights()] == [
             ("2026-01-01T02-00-00Z-aaaa", "2026-01-01T02-00-00Z-aaaa", "PASS"),
@@ -428,13 +422,7 @@ def test_an_empty_file_is_a_beginning(path: Path) -> None:
 
 @pytest.mark.parametrize("marked", [False, True])
 def test_another_programs_database_is_not_ours(path: Path, marked: bool) -> None:
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE song (name TEXT)")
-    if marked:
-        connection.execute("PRAGMA application_id = 77")
-    connection.commit()
-    connection.close()
+    written(path, "CREATE TABLE song (name TEXT)", *["PRAGMA application_id = 77"] * marked)
     with pytest.raises(DamagedHistory, match="is another program's database"):
         Store.open(path)
 
@@ -453,18 +441,17 @@ def test_who_looks_writes_nothing(path: Path) -> None:
             store.add(night(2))
 
 
-def test_names_are_kept_once(path: Path) -> None:
-    with Store.open(path) as store:
-        for number in range(3):
-            store.add(night(number))
-        assert [
-            store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            for table in ("line", "era", "parts")
-        ] == [
-            1,
-            1,
-            1,
-        ]
+def test_names_are_kept_once(store: Store) -> None:
+    for number in range(3):
+        store.add(night(number))
+    assert [
+        store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        for table in ("line", "era", "parts")
+    ] == [
+        1,
+        1,
+        1,
+    ]
 
 
 # --- what a night has told ---
@@ -474,15 +461,13 @@ def told(birth: str, kernel: str) -> ReportedChanges:
     return ReportedChanges(birth, (KnownChange(ITSELF, "kernel", kernel, "2026-01-01"),))
 
 
-def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> None:
-    with Store.open(path) as store:
-        assert queries.known_changes(store, "birth") == ()
-        store.add(night(1, told=told("birth", "6.13")))
-        store.add(night(2, told=told("birth", "6.14")))
-        assert queries.known_changes(store, "birth") == told("birth", "6.14").known
-        assert queries.known_changes(store, "another") == ()
-        store.add(night(3, told=ReportedChanges("birth", ())))
-        assert queries.known_changes(store, "birth") == ()
+def test_the_last_night_says_what_it_has_told_of_this_baseline(store: Store) -> None:
+    assert queries.known_changes(store, "birth") == ()
+    add(store, night(1, told=told("birth", "6.13")), night(2, told=told("birth", "6.14")))
+    assert queries.known_changes(store, "birth") == told("birth", "6.14").known
+    assert queries.known_changes(store, "another") == ()
+    store.add(night(3, told=ReportedChanges("birth", ())))
+    assert queries.known_changes(store, "birth") == ()
 
 
 @each(
@@ -501,8 +486,11 @@ def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> No
 def test_whose_word_counts(tmp_path: Path, changed: dict[str, object], heard: bool) -> None:
     path = place(tmp_path)
     with Store.open(path) as store:
-        store.add(night(1, told=told("birth", "6.13")))
-        store.add(night(2, **{"told": told("birth", "6.14"), **changed}))
+        add(
+            store,
+            night(1, told=told("birth", "6.13")),
+            night(2, **{"told": told("birth", "6.14"), **changed}),
+        )
         assert queries.known_changes(store, "birth")[0].now == ("6.14" if heard else "6.13")
 
 
@@ -515,25 +503,24 @@ def test_what_cannot_be_read_was_not_told(tmp_path: Path, text: str) -> None:
         assert queries.known_changes(store, "birth") == ()
 
 
-def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
+def test_of_all_eras_only_what_is_asked_for(store: Store) -> None:
     newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
     count = SeriesKey("watch.memory", "gpu_ecc_corrected_total", Gpu(0), "count", "GPU-a")
-    with Store.open(path) as store:
-        for number, era in enumerate([ERA, newer, ERA]):
-            store.add(
-                night(
-                    number,
-                    era=era,
-                    figures=(NightMeasurement(COPY, 50.0), NightMeasurement(count, float(number))),
-                )
+    for number, era in enumerate([ERA, newer, ERA]):
+        store.add(
+            night(
+                number,
+                era=era,
+                figures=(NightMeasurement(COPY, 50.0), NightMeasurement(count, float(number))),
             )
-        store.add(night(3, apart="partial", figures=(NightMeasurement(count, 99.0),)))
-        found = queries.night_values(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
-        assert {part: [look.value for look in looks] for part, looks in found.items()} == {
-            count.part: [0.0, 1.0, 2.0]
-        }
-        later = queries.night_values(store, None, after=1, first=1, last=1)[count.part]
-        assert [look.value for look in later] == [1.0, 2.0]
-        assert list(queries.night_values(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [
-            COPY.part
-        ]
+        )
+    store.add(night(3, apart="partial", figures=(NightMeasurement(count, 99.0),)))
+    found = queries.night_values(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
+    assert {part: [look.value for look in looks] for part, looks in found.items()} == {
+        count.part: [0.0, 1.0, 2.0]
+    }
+    later = queries.night_values(store, None, after=1, first=1, last=1)[count.part]
+    assert [look.value for look in later] == [1.0, 2.0]
+    assert list(queries.night_values(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [
+        COPY.part
+    ]

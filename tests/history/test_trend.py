@@ -29,25 +29,28 @@ def of(points: list[TrendPoint], spread: Spread = ONE) -> Summary:
     return summary(TrendSeries("c", "m", "gpu0", "W", None, tuple(points)), spread)
 
 
-def test_what_is_usual() -> None:
-    found = of(made(10.0, 12.0, 11.0))
-    assert found == Summary(3, 0, 11.0, 11.0, 1.0)
+@each(
+    "points, due",
+    [
+        (made(10.0, 12.0, 11.0), Summary(3, 0, 11.0, 11.0, 1.0)),
+        # What was outside or is no measure is shown and not usual.
+        (
+            [*made(10.0, 12.0), *made(50.0, outside=True), *made(70.0, held=False)],
+            Summary(4, 1, 70.0, 11.0, 1.0),
+        ),
+        # Another era begins anew.
+        ([*made(10.0, 12.0), *made(50.0, 60.0, era=2)], Summary(4, 0, 60.0, 55.0, 5.0)),
+        (made(1.0, held=False), Summary(1, 0, 1.0, None, None)),
+        ([], Summary(0, 0, None, None, None)),
+    ],
+    told=["usual", "outside", "another era", "nothing usual", "nothing at all"],
+)
+def test_what_is_usual(points: list[TrendPoint], due: Summary) -> None:
+    assert of(points) == due
 
 
-def test_what_was_outside_or_is_no_measure_is_shown_and_not_usual() -> None:
-    points = [*made(10.0, 12.0), *made(50.0, outside=True), *made(70.0, held=False)]
-    assert of(points) == Summary(4, 1, 70.0, 11.0, 1.0)
-
-
-def test_another_era_begins_anew() -> None:
-    points = [*made(10.0, 12.0), *made(50.0, 60.0, era=2)]
-    assert of(points) == Summary(4, 0, 60.0, 55.0, 5.0)
-    assert history_trend.usual_values(points) == [50.0, 60.0]
-
-
-def test_nothing_usual_and_nothing_at_all() -> None:
-    assert of(made(1.0, held=False)) == Summary(1, 0, 1.0, None, None)
-    assert of([]) == Summary(0, 0, None, None, None)
+def test_only_the_last_era_is_usual() -> None:
+    assert history_trend.usual_values([*made(10.0, 12.0), *made(50.0, 60.0, era=2)]) == [50.0, 60.0]
     assert history_trend.split_recent([]) == ([], [])
 
 

@@ -8,6 +8,7 @@ import pages
 import pytest
 import trend_reports
 from cases import each
+from known import known
 from test_trend_terminal import lines
 
 from acceptance.core.language import ENGLISH
@@ -51,8 +52,7 @@ def points(*values: tuple[float, float]) -> list[TrendPoint]:
 def test_the_pace_of_a_disk(
     of: list[tuple[float, float]], grown: float, days: float, years: float | None, least: float
 ) -> None:
-    found = wear.wear(points(*of))
-    assert found is not None
+    found = known(wear.wear(points(*of)))
     assert (found.used, found.grown, found.days) == (of[-1][1], grown, days)
     assert found.years == (None if years is None else pytest.approx(years))
     assert found.least_years == pytest.approx(least)

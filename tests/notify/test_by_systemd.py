@@ -10,6 +10,7 @@ from datetime import date, time, timedelta
 from pathlib import Path
 
 import pytest
+from executable import executable
 from schedules import schedule
 
 from acceptance.notify.schedule import default_time, units
@@ -51,10 +52,7 @@ def analyze(*arguments: str, **environment: str) -> command.ProgramResult:
 
 def written(folder: Path, made: Schedule) -> list[str]:
     """The paths of its units; the program that they start is there."""
-    program = Path(made.program[0])
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    executable(Path(made.program[0]), "#!/bin/sh\n")
     paths = []
     for name, text in units.texts(made).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -125,9 +123,7 @@ def test_systemd_sees_a_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sign", ["'", '"', "\\"])
 def test_systemd_starts_no_program_with_quotes_in_its_name(tmp_path: Path, sign: str) -> None:
     """Why such a one is refused when the units are made."""
-    path = tmp_path / f"a{sign}b"
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
+    path = executable(tmp_path / f"a{sign}b", "#!/bin/sh\n")
     (tmp_path / "x.service").write_text(
         f"[Service]\nType=oneshot\nExecStart={units.quote_word(str(path))}\n"
     )

@@ -10,6 +10,8 @@ from datetime import time
 from pathlib import Path
 
 import pytest
+from executable import executable
+from raising import raising
 from schedules import schedule
 
 from acceptance.notify.schedule import installation, units
@@ -36,8 +38,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     monkeypatch.setattr(command, "under_reaper", list)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/systemctl").write_text(SYSTEMCTL)
-    (tmp_path / "bin/systemctl").chmod(0o755)
+    executable(tmp_path / "bin/systemctl", SYSTEMCTL)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("BREAKS", "")
@@ -195,12 +196,10 @@ def _missing(_name: str) -> str:
 
 
 def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied", "x")
 
     place = UnitLocation.system(root)
     monkeypatch.setattr(
-        Path, "mkdir", refuse
+        Path, "mkdir", raising(PermissionError(13, "Permission denied", "x"))
     )  # root, as whom the tests may run, may write everywhere
     with pytest.raises(
         ScheduleError, match="you may not write there: run it with sudo, or with --user"
@@ -211,10 +210,8 @@ def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "x")
 
-    monkeypatch.setattr(outputs.os, "fchmod", full)
+    monkeypatch.setattr(outputs.os, "fchmod", raising(OSError(28, "No space left on device", "x")))
     place = UnitLocation.system(root)
     with pytest.raises(
         ScheduleError,

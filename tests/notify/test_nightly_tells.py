@@ -9,8 +9,10 @@ from pathlib import Path
 
 import journals
 import pytest
+from executable import executable
 from junitparser import Failure, JUnitXml
 from product_session import known_machine
+from raising import raising
 
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
@@ -27,8 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     known_machine(monkeypatch)
-    (tmp_path / "hook").write_text("#!/bin/sh\ncat >told\n")
-    (tmp_path / "hook").chmod(0o755)
+    executable(tmp_path / "hook", "#!/bin/sh\ncat >told\n")
     return tmp_path
 
 
@@ -39,10 +40,7 @@ def night(
     was told to be unjudged.
     """
 
-    def end(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(machine_test, "run_test", end)
+    monkeypatch.setattr(machine_test, "run_test", raising(error))
     code = main(["nightly", "--on-fail", "./hook", "--textfile", "x.prom"])
     if not (here / "told").exists():
         return code, None
@@ -59,10 +57,12 @@ def test_trouble_is_told_as_it_is_said(here: Path, monkeypatch: pytest.MonkeyPat
 def test_the_failure_unit_learns_whether_everybody_was_told(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: str, told: bool
 ) -> None:
-    def end(*_: object) -> None:
-        raise planning.PreparationError("the inventory could not be read: mend it")
 
-    monkeypatch.setattr(machine_test, "run_test", end)
+    monkeypatch.setattr(
+        machine_test,
+        "run_test",
+        raising(planning.PreparationError("the inventory could not be read: mend it")),
+    )
     monkeypatch.setenv(failure_note.OWN, "a1")
     (here / "reports").mkdir()
     assert main(["nightly", "--on-fail", command]) == 3
@@ -186,10 +186,7 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_refused(
     there.mkdir()
     monkeypatch.chdir(there)
 
-    def busy(*_: object) -> None:
-        raise lock.MachineBusy(None, 7200.0)
-
-    monkeypatch.setattr(machine_test, "run_test", busy)
+    monkeypatch.setattr(machine_test, "run_test", raising(lock.MachineBusy(None, 7200.0)))
     monkeypatch.setenv(failure_note.OWN, "a1")
     assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 2
     assert not (there / "made").exists()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import journals
 import pytest
+from executable import executable
+from raising import raising
 from receiver import Receiver, receiving
 from runs import machine_root, write_segment, write_views
 
 from acceptance.__main__ import main
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Postponed, RunEnded
 from acceptance.journal import run as journal_run
@@ -48,12 +51,15 @@ def made(folder: Path, value: float = 100.0) -> Run:
     return write_views(run)
 
 
+def sentence(messages: Iterable[Message]) -> str:
+    """The one sentence that is said."""
+    (one,) = map(words.message, messages)
+    return one
+
+
 @pytest.fixture
 def hook(tmp_path: Path) -> Path:
-    path = tmp_path / "hook"
-    path.write_text(HOOK)
-    path.chmod(0o755)
-    return path
+    return executable(tmp_path / "hook", HOOK)
 
 
 @pytest.fixture(autouse=True)
@@ -146,8 +152,7 @@ def test_too_many_nights_that_were_skipped_are_told_as_a_failure(
 
 def test_a_skipped_night_that_cannot_be_told(tmp_path: Path) -> None:
     (tmp_path / "x-nights.prom").mkdir()
-    (said,) = map(
-        words.message,
+    said = sentence(
         notices.notify_skipped(
             skipped_night(tmp_path, 1), NotificationTargets(tmp_path / "x.prom")
         ),
@@ -184,16 +189,10 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     hook.write_text("#!/bin/sh\necho 'no such pager' >&2\nexit 7\n")
     (tmp_path / "taken.prom").mkdir()
     before = (run.folder / run_folder.VERDICT).read_bytes()
-    told = map(
-        words.message,
-        notices.notify_run(
-            run,
-            NotificationTargets(
-                tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret")
-            ),
-        ),
+    targets = NotificationTargets(
+        tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret")
     )
-    first, second, third = told
+    first, second, third = map(words.message, notices.notify_run(run, targets))
     assert first.startswith(
         f"node-exporter is not told: {tmp_path}/taken.prom: cannot be written (Is a directory)"
     )
@@ -212,8 +211,7 @@ def test_a_command_without_end_is_ended(
 ) -> None:
     monkeypatch.setattr(notices, "TOLD_S", 0.1)
     hook.write_text("#!/bin/sh\nsleep 600\n")
-    (said,) = map(
-        words.message,
+    said = sentence(
         notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))),
     )
     assert "did not end within its time and was stopped after" in said
@@ -226,25 +224,27 @@ def test_a_command_that_prints_without_end_fills_no_disk(tmp_path: Path, hook: P
     assert (run.folder / "on-fail.txt").stat().st_size == notify_hook.CAP_BYTES
 
 
-def test_what_a_command_says_steers_no_terminal(tmp_path: Path, hook: Path) -> None:
-    hook.write_text("#!/bin/sh\nprintf '\\033[31mred\\033]0;title\\007\\n'\nexit 1\n")
-    (said,) = map(
-        words.message,
-        notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))),
-    )
-    assert "it last said: red" in said
-    assert said.isprintable()
-
-
-def test_a_command_that_has_gone(tmp_path: Path) -> None:
-    (said,) = map(
-        words.message,
-        notices.notify_run(
-            made(tmp_path, value=1.0), NotificationTargets(on_fail=("/nowhere/hook",))
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (
+            "printf '\\033[31mred\\033]0;title\\007\\n'; exit 1",
+            ("ended with exit code 1", "it last said: red"),
         ),
+        (None, ("ended with exit code 127", "No such file or directory")),
+    ],
+    ids=["what it says steers no terminal", "it has gone"],
+)
+def test_a_command_that_fails(
+    tmp_path: Path, hook: Path, command: str | None, told: tuple[str, ...]
+) -> None:
+    hook.write_text(f"#!/bin/sh\n{command}\n")
+    argv = (str(hook),) if command else ("/nowhere/hook",)
+    said = sentence(
+        notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=argv))
     )
-    assert "ended with exit code 127" in said
-    assert "No such file or directory" in said
+    assert all(text in said for text in told)
+    assert said.isprintable()
 
 
 def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
@@ -265,9 +265,7 @@ def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
 
 
 def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:
-    (said,) = map(
-        words.message, notices.notify_recorded(tmp_path, NotificationTargets(on_fail=(str(hook),)))
-    )
+    said = sentence(notices.notify_recorded(tmp_path, NotificationTargets(on_fail=(str(hook),))))
     assert said.startswith(f"the verdict of {tmp_path} cannot be told: ")
     assert "holds no run" in said
     assert (tmp_path / "called").read_text() == "UNJUDGED\n"
@@ -276,18 +274,17 @@ def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> Non
 def test_an_error_of_our_own_stops_nothing(
     tmp_path: Path, hook: Path, there: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> str:
-        raise ZeroDivisionError("https://hooks.example/secret")
 
-    monkeypatch.setattr(notify_hook, "start", broken)
-    (said,) = map(
-        words.message,
+    monkeypatch.setattr(
+        notify_hook, "start", raising(ZeroDivisionError("https://hooks.example/secret"))
+    )
+    said = sentence(
         notices.notify_run(
             made(tmp_path, value=1.0),
             NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url)),
         ),
     )
-    assert said.startswith("an error of rigproof's own in test_notices.py, line ")
+    assert said.startswith("an error of rigproof's own in raising.py, line ")
     assert "secret" not in said
     assert len(there.seen) == 1
 
@@ -296,9 +293,7 @@ def test_a_full_disk_is_told_where_no_run_came_about(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    (said,) = map(
-        words.message, notices.notify_no_run("why", NotificationTargets(on_fail=("true",)))
-    )
+    said = sentence(notices.notify_no_run("why", NotificationTargets(on_fail=("true",))))
     assert said.startswith(
         "nobody was told that no run came about: No such file or directory: make room in "
     )

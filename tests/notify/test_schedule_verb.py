@@ -13,9 +13,10 @@ from pathlib import Path
 import journals
 import pytest
 from cases import each
+from command import answer, assert_refused
+from executable import executable
 from runs import write_views
 
-from acceptance.__main__ import main
 from acceptance.cli import schedule
 from acceptance.cli.parser import parser
 from acceptance.core.parts import Gpu
@@ -42,40 +43,25 @@ def run(here: Path, *typed: str) -> int:
     return schedule.run(parser(["schedule"]).parse_args(["schedule", *typed]), here / "root")
 
 
+def printed(here: Path, capsys: pytest.CaptureFixture[str], *typed: str) -> str:
+    """What it prints where all is well."""
+    assert run(here, *typed) == 0
+    return capsys.readouterr().out
+
+
 def sentence(capsys: pytest.CaptureFixture[str], *typed: str) -> str:
     """What a mistake is answered with."""
-    try:
-        code: object = main(["schedule", *typed])
-    except SystemExit as left:  # argparse
-        code = left.code
-    assert code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("rigproof: ")
-    assert said.err.count("\n") == 1
-    return said.err
+    answered = answer(capsys, "schedule", *typed)
+    assert_refused(answered, 2)
+    return answered[2]
 
 
 def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "box.toml").write_text("")
     folder = UnitLocation.system(here / "root").folder
-    assert (
-        run(
-            here,
-            "install",
-            "--at",
-            "5:07",
-            "--",
-            "--machine",
-            "box.toml",
-            "--sheets",
-            "none",
-            "--on-fail",
-            "sh -c 'exit 0'",
-        )
-        == 0
-    )
-    out = capsys.readouterr().out
+    typed = ["install", "--at", "5:07", "--", "--machine", "box.toml", "--sheets", "none"]
+    typed += ["--on-fail", "sh -c 'exit 0'"]
+    out = printed(here, capsys, *typed)
     for name in (units.SERVICE, units.TIMER, units.FAILED):
         assert str(folder / name) in out
     assert "systemctl daemon-reload && systemctl enable --now rigproof-nightly.timer" in out
@@ -87,31 +73,12 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
         " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n"
         in (folder / units.FAILED).read_text()
     )
-    assert (
-        run(
-            here,
-            "install",
-            "--at",
-            "5:07",
-            "--",
-            "--machine",
-            "box.toml",
-            "--sheets",
-            "none",
-            "--on-fail",
-            "sh -c 'exit 0'",
-        )
-        == 0
-    )
-    assert "the schedule is already installed as requested" in capsys.readouterr().out
-    assert run(here, "uninstall") == 0
-    assert (
-        "the schedule is removed; the reports and the history of past nights stay"
-        in capsys.readouterr().out
-    )
+    again = printed(here, capsys, *typed)
+    assert "the schedule is already installed as requested" in again
+    removed = "the schedule is removed; the reports and the history of past nights stay"
+    assert removed in printed(here, capsys, "uninstall")
     assert [path for path in (here / "root").rglob("*") if path.is_file()] == []
-    assert run(here, "uninstall") == 0
-    assert capsys.readouterr().out == "there was no schedule to remove\n"
+    assert printed(here, capsys, "uninstall") == "there was no schedule to remove\n"
 
 
 def test_where_systemd_runs_the_next_night_can_be_looked_up(
@@ -120,8 +87,7 @@ def test_where_systemd_runs_the_next_night_can_be_looked_up(
     asked: list[str] = []
     monkeypatch.setattr(installation, "_systemctl", lambda _place, *words: asked.append(words[0]))
     (here / "root/run/systemd/system").mkdir(parents=True)
-    assert run(here, "install", "--at", "05:07") == 0
-    out = capsys.readouterr().out
+    out = printed(here, capsys, "install", "--at", "05:07")
     assert "every night at 05:07; when next:\nsystemctl list-timers rigproof-nightly.timer\n" in out
     assert asked == ["daemon-reload", "enable", "restart"]
 
@@ -170,16 +136,14 @@ def test_a_cache_is_no_place_to_run_every_night_from(
 
 
 def test_a_user_is_told_of_lingering(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(here, "install", "--user") == 0
-    out = capsys.readouterr().out
+    out = printed(here, capsys, "install", "--user")
     assert "loginctl enable-linger" in out
     assert "systemctl --user enable --now" in out
     assert (here / ".config/systemd/user" / units.TIMER).is_file()
 
 
 def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(here, "show", "--", "--out", "/var/lib/rigproof") == 0
-    out = capsys.readouterr().out
+    out = printed(here, capsys, "show", "--", "--out", "/var/lib/rigproof")
     for name, text in (
         (units.SERVICE, " nightly --out /var/lib/rigproof"),
         (units.TIMER, "OnCalendar=*-*-* 04:30:00"),
@@ -194,8 +158,7 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_what_no_crontab_can_hold_is_said_beside_the_units(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(here, "show", "--", "--out", "two\nlines") == 0
-    out = capsys.readouterr().out
+    out = printed(here, capsys, "show", "--", "--out", "two\nlines")
     assert ' --out "two\\x0alines"\n' in out
     assert "holds a character that no crontab can hold" in out
 
@@ -206,8 +169,7 @@ def test_only_roots_own_units_protect_the_system(here: Path, whose: list[str]) -
 
 
 def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(here, "uninstall", "--lang", "zh-CN")
-    assert "没有" in capsys.readouterr().out
+    assert "没有" in printed(here, capsys, "uninstall", "--lang", "zh-CN")
 
 
 @each(
@@ -444,8 +406,7 @@ def test_a_night_that_failed_is_told_once(
     """`left` is what the night has left: that everybody was told, that not everybody was, or
     nothing, as a Python that broke off.
     """
-    (here / "hook").write_text(HOOK)
-    (here / "hook").chmod(0o755)
+    executable(here / "hook", HOOK)
     (here / "reports/a/logs").mkdir(parents=True)
     made = journals.plan()
     with segment.Writer(here / "reports/a" / reader.SUPERVISOR) as writer:
@@ -485,8 +446,7 @@ def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
     """A folder of node-exporter's that is gone ends the night before it begins: the failure unit
     is all that is left to tell.
     """
-    (here / "hook").write_text(HOOK)
-    (here / "hook").chmod(0o755)
+    executable(here / "hook", HOOK)
     assert (
         run(
             here,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from known import known
 
 from acceptance.notify import targets
 from acceptance.notify.targets import TargetError
@@ -33,21 +34,18 @@ def test_what_was_asked_for(tmp_path: Path) -> None:
     assert found.textfile == tmp_path / "rigproof.prom"
     assert Path(found.on_fail[0]).is_absolute()
     assert found.on_fail[1:] == ("-c", "exit 0", "two words")
-    assert found.webhook is not None
-    assert (found.webhook.url, found.webhook.secret) == (URL, b"0123456789abcdef")
+    assert (known(found.webhook).url, known(found.webhook).secret) == (URL, b"0123456789abcdef")
 
 
 def test_an_address_may_stand_in_a_file(tmp_path: Path) -> None:
     file = secret(tmp_path, f"{URL}\n".encode())
-    found = targets.read(webhook=f"@{file}")
-    assert found.webhook is not None
-    assert found.webhook.url == URL
+    webhook = known(targets.read(webhook=f"@{file}").webhook)
+    assert webhook.url == URL
 
 
 def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
     found = targets.read(webhook=URL, secret_file=secret(tmp_path, b"0123456789abcdef"))
-    assert found.webhook is not None
-    assert found.webhook.safe_address == "https://hooks.example/..."
+    assert known(found.webhook).safe_address == "https://hooks.example/..."
     for word in ("secret", "password", "0123456789abcdef", "T0"):
         assert word not in repr(found)
 
@@ -62,8 +60,7 @@ def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
-    found = targets.read(webhook=url).webhook
-    assert found is not None
+    found = known(targets.read(webhook=url).webhook)
     assert found.safe_address == shown
 
 

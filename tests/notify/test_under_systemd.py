@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from executable import executable
 
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -30,8 +31,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("systemd")
     (folder / "home").mkdir()
     (folder / "box.toml").write_text("schema = 7\n")
-    (folder / "hook").write_text(HOOK)
-    (folder / "hook").chmod(0o755)
+    executable(folder / "hook", HOOK)
     script = Path(__file__).with_name("under_systemd.sh")
     done = command.run(
         [

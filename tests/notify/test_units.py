@@ -10,26 +10,31 @@ from schedules import schedule, settings
 from acceptance.notify.schedule import units
 
 
+def assert_set(text: str, **due: str) -> dict[str, list[str]]:
+    """These settings stand in a unit, once each; all of its settings."""
+    found = settings(text)
+    assert {name: found.get(name) for name in due} == {name: [one] for name, one in due.items()}
+    return found
+
+
 def test_the_night() -> None:
     text = units.service(schedule("--machine", "box.toml", folder="/srv/box"))
-    found = settings(text)
     assert text.startswith(units.OURS)
-    assert found["ExecStart"] == ["/opt/rigproof/bin/rigproof nightly --machine box.toml"]
-    assert found["WorkingDirectory"] == ["/srv/box"]
-    assert found["Type"] == ["oneshot"]
-    assert found["OnFailure"] == [units.FAILED]
-    assert found["SuccessExitStatus"] == ["4"], (
-        "a night on which the machine was in use is no failure"
-    )
-    assert found["ConditionACPower"] == ["true"]
-    assert found["ConditionPathExists"] == ["!/run/rigproof-hold"]
-    assert (found["Nice"], found["IOSchedulingClass"], found["KillMode"]) == (
-        ["10"],
-        ["idle"],
-        ["mixed"],
+    found = assert_set(
+        text,
+        ExecStart="/opt/rigproof/bin/rigproof nightly --machine box.toml",
+        WorkingDirectory="/srv/box",
+        Type="oneshot",
+        OnFailure=units.FAILED,
+        SuccessExitStatus="4",  # a night on which the machine was in use is no failure
+        ConditionACPower="true",
+        ConditionPathExists="!/run/rigproof-hold",
+        Nice="10",
+        IOSchedulingClass="idle",
+        KillMode="mixed",
+        User="root",  # without a name of a user there is no HOME
     )
     assert {"TimeoutStartSec", "TimeoutStopSec"} <= set(found)
-    assert found["User"] == ["root"], "without a name of a user there is no HOME"
 
 
 def test_nothing_keeps_the_harness_from_the_machine() -> None:
@@ -70,38 +75,37 @@ def test_hardening_is_for_root_alone(name: str) -> None:
 
 
 def test_the_timer() -> None:
-    found = settings(units.timer(schedule(at=time(4, 5))))
-    assert found["OnCalendar"] == ["*-*-* 04:05:00"]
-    assert found["Persistent"] == ["true"]
+    found = assert_set(
+        units.timer(schedule(at=time(4, 5))),
+        OnCalendar="*-*-* 04:05:00",
+        Persistent="true",
+        WantedBy="timers.target",
+    )
     assert {"RandomizedDelaySec", "FixedRandomDelay", "AccuracySec"} <= set(found)
-    assert found["WantedBy"] == ["timers.target"]
 
 
 def test_what_is_started_when_a_night_fails() -> None:
     made = schedule("--machine", "x", "--on-fail", "mail root", telling=("--on-fail", "mail root"))
-    found = settings(units.failure_unit(made))
-    assert found["ExecStart"] == [
-        '/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"'
-    ]
-    assert found["SyslogLevel"] == ["err"]
+    command = '/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"'
+    found = assert_set(units.failure_unit(made), ExecStart=command, SyslogLevel="err")
     assert "OnFailure" not in found, "it must not start itself"
 
 
 def test_a_users_own_units() -> None:
     made = units.texts(schedule(user=True))
-    assert settings(made[units.FAILED])["ExecStart"] == [
-        "/opt/rigproof/bin/rigproof schedule failed --user"
-    ]
-    found = settings(made[units.SERVICE])
-    assert "User" not in found
-    assert "After" not in found, "a user's systemd does not know the system's services"
-    assert found["ConditionPathExists"] == ["!%t/rigproof-hold"]
-    assert found["EnvironmentFile"] == ["-%h/.config/rigproof/environment"]
+    assert_set(made[units.FAILED], ExecStart="/opt/rigproof/bin/rigproof schedule failed --user")
+    found = assert_set(
+        made[units.SERVICE],
+        ConditionPathExists="!%t/rigproof-hold",
+        EnvironmentFile="-%h/.config/rigproof/environment",
+    )
+    # A user's systemd does not know the system's services.
+    assert not {"User", "After"} & set(found)
 
 
 def test_who_runs_it() -> None:
     for name in (units.SERVICE, units.FAILED):
-        assert settings(units.texts(schedule(run_as="lab"))[name])["User"] == ["lab"]
+        assert_set(units.texts(schedule(run_as="lab"))[name], User="lab")
 
 
 def test_every_unit_is_known_as_ours() -> None:

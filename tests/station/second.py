@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import box
+from known import known
 from rig import wait_for
 
 from acceptance.process import command
@@ -77,9 +78,8 @@ class Second:
 
     def kill(self) -> None:
         """As a crash would."""
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
+        known(self.process).kill()
+        known(self.process).wait()
 
     def stop(self) -> None:
         """Stop it, and whatever of it a crash has left: every process that names its folder."""

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from raising import raising
 from runs import until
 
 from acceptance.station import container_owner
@@ -49,10 +50,7 @@ def test_another_boot_and_another_namespace_cannot_be_told_of() -> None:
 def test_a_process_that_proc_does_not_show_may_live(monkeypatch: pytest.MonkeyPatch) -> None:
     _, space, _, began = container_owner.name(BOOT).split("/")
 
-    def refuse(_pid: int, _number: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "kill", refuse)
+    monkeypatch.setattr(os, "kill", raising(PermissionError))
     assert container_owner.lives(f"{BOOT}/{space}/99999999/{began}", BOOT) is None
 
 

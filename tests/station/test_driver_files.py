@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from known import known
+from raising import raising
 
 from acceptance.observe import board
 from acceptance.process import command
@@ -122,8 +124,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     return found
 
 
-def as_user(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+def made_by(
+    monkeypatch: pytest.MonkeyPatch, root: Path, programs: Programs, uid: int = 0
+) -> list[tuple[str, ...]]:
+    """The programs that were run where this user wants the nodes."""
     monkeypatch.setattr(os, "geteuid", lambda: uid)
+    driver_files.make_uvm(root, programs.run)
+    return programs.ran
 
 
 UVM = [("nvidia-uvm", 505, 0), ("nvidia-uvm-tools", 505, 1)]
@@ -133,43 +140,34 @@ HELPER = ("nvidia-modprobe", "-c=0", "-u")
 def test_a_node_that_is_there_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs(monkeypatch, "nvidia-modprobe")
     (root / "dev/nvidia-uvm").touch()
-    driver_files.make_uvm(root, programs.run)
-    assert programs.ran == []
+    assert made_by(monkeypatch, root, programs) == []
 
 
 def test_nvidias_helper_goes_first(
     root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]]
 ) -> None:
     programs = Programs(monkeypatch, "nvidia-modprobe")
-    as_user(monkeypatch, 1000)
-    driver_files.make_uvm(root, programs.run)
-    assert (programs.ran, made) == ([HELPER], [])
+    assert (made_by(monkeypatch, root, programs, 1000), made) == ([HELPER], [])
     programs.makes = root / "dev/nvidia-uvm"
-    as_user(monkeypatch, 0)
-    driver_files.make_uvm(root, programs.run)
-    assert (programs.ran, made) == ([HELPER, HELPER], [])
+    assert (made_by(monkeypatch, root, programs), made) == ([HELPER, HELPER], [])
 
 
 def test_root_makes_the_nodes_itself(
     root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]]
 ) -> None:
-    programs = Programs(monkeypatch)
-    as_user(monkeypatch, 0)
-    driver_files.make_uvm(root, programs.run)
+    assert made_by(monkeypatch, root, Programs(monkeypatch)) == []
     assert made == UVM
     assert stat.S_IMODE((root / "dev/nvidia-uvm").stat().st_mode) == 0o666
-    assert programs.ran == []
 
 
 def test_root_loads_the_module_where_it_is_not(
     root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]]
 ) -> None:
     programs = Programs(monkeypatch, "modprobe")
-    as_user(monkeypatch, 0)
     (root / "proc/devices").write_text("195 nvidia\n")
     programs.makes = root / "proc/devices"
-    driver_files.make_uvm(root, programs.run)
-    assert (made, programs.ran) == (UVM, [("modprobe", "nvidia-uvm")])
+    assert made_by(monkeypatch, root, programs) == [("modprobe", "nvidia-uvm")]
+    assert made == UVM
 
 
 @pytest.mark.parametrize("there", [(), ("modprobe", "nvidia-modprobe")])
@@ -181,22 +179,17 @@ def test_what_cannot_be_made_is_left_for_the_grant_to_say(
 ) -> None:
     programs = Programs(monkeypatch, *there)
     programs.broken = True
-    as_user(monkeypatch, 0)
     (root / "proc/devices").unlink()
-    driver_files.make_uvm(root, programs.run)
+    made_by(monkeypatch, root, programs)
     assert made == []
 
 
 def test_a_folder_of_devices_that_may_not_be_written(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError
 
-    Programs(monkeypatch)
-    as_user(monkeypatch, 0)
-    monkeypatch.setattr(os, "mknod", refuse)
-    driver_files.make_uvm(root)
+    monkeypatch.setattr(os, "mknod", raising(PermissionError))
+    made_by(monkeypatch, root, Programs(monkeypatch))
     assert not (root / "dev/nvidia-uvm").exists()
 
 
@@ -217,8 +210,7 @@ def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         libraries={"libcuda.so.1": str(library)},
         smi=found.smi,
     )
-    assert found.smi is not None
-    assert found.smi.endswith("nvidia-smi")
+    assert known(found.smi).endswith("nvidia-smi")
     programs.there = ()
     nothing = driver_files.find(root, programs.run)
     assert (nothing.libraries, nothing.smi) == ({}, None)

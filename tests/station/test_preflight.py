@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from docker.errors import APIError
 from machine_tree import NO_DMI, Programs, Tree, completed
+from raising import raising
 from worded import worded
 
 from acceptance.core.limit import Limit
@@ -175,10 +176,7 @@ def test_who_is_refused_is_told_how_to_be_let_in(
 ) -> None:
     """Another engine is no cure for one that runs."""
 
-    def connect(_address: str | None) -> docker.DockerEngine:
-        raise PermissionError(13, "Permission denied")
-
-    connects(monkeypatch, connect)
+    connects(monkeypatch, raising(PermissionError(13, "Permission denied")))
     (sockets / "one.sock").touch()
     _, remark = choose("auto", inventory)
     with pytest.raises(StationError) as refused:
@@ -341,10 +339,10 @@ def test_an_image_that_is_not_here(inventory: Inventory, monkeypatch: pytest.Mon
 def test_an_engine_that_fails_after_its_first_answer(
     inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> list[str]:
-        raise APIError("500 Server Error", explanation="the disk is full")
 
-    monkeypatch.setattr(docker, "sweep", fail)
+    monkeypatch.setattr(
+        docker, "sweep", raising(APIError("500 Server Error", explanation="the disk is full"))
+    )
     with pytest.raises(StationError, match=r"the container engine fails \(the disk is full\): "):
         choose("auto", inventory)
 

@@ -66,6 +66,14 @@ class Watching:
             links=links,
         )
 
+    def look(self, *moments: float) -> Watching:
+        """Look once, or at these moments."""
+        for moment in moments or (clock.boot_s(),):
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(clock, "boot_s", lambda moment=moment: moment)
+                self.watch.sample()
+        return self
+
     def sampled(self) -> list[tuple[str | None, dict[str, float]]]:
         return [
             (body.component, body.values)
@@ -123,8 +131,9 @@ def test_what_links_move_is_sampled_where_somebody_watches(tmp_path: Path) -> No
 
 def test_nobody_is_asked_what_links_move_otherwise(tmp_path: Path) -> None:
     asked: list[object] = []
-    watching = Watching(tmp_path, {"nvmlDeviceGetPcieThroughput": lambda *_: asked.append(1)})
-    watching.watch.sample()
+    watching = Watching(
+        tmp_path, {"nvmlDeviceGetPcieThroughput": lambda *_: asked.append(1)}
+    ).look()
     assert watching.sampled()[0] == (Gpu(0), {"temperature_c": 40.0})
     assert not asked
 
@@ -141,10 +150,7 @@ def test_a_driver_that_hangs_over_its_links_holds_no_sample(tmp_path: Path) -> N
 
 
 def test_counters_once_a_second(tmp_path: Path, now: Callable[[float], None]) -> None:
-    watching = Watching(tmp_path, fields={3: 7})
-    for moment in (1000.0, 1000.2, 1000.9, 1001.0, 1001.2):
-        now(moment)
-        watching.watch.sample()
+    watching = Watching(tmp_path, fields={3: 7}).look(1000.0, 1000.2, 1000.9, 1001.0, 1001.2)
     assert ["ecc_corrected" in values for name, values in watching.sampled() if name == Gpu(1)] == [
         *(True, False, False),
         *(True, False),
@@ -157,9 +163,7 @@ def test_the_disk_is_told_once_a_second(
     watching = Watching(tmp_path)
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
-    for moment in (1000.0, 1000.5, 1001.0):
-        now(moment)
-        watching.watch.sample()
+    watching.look(1000.0, 1000.5, 1001.0)
     assert len(synced) == 2
 
 
@@ -224,9 +228,9 @@ def test_an_xid_of_a_gpu_that_nobody_knows(tmp_path: Path) -> None:
 
 
 def test_a_gpu_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
-    watching = Watching(tmp_path, {("register", 0): Refusal(UNKNOWN, "Unknown Error")})
-    watching.watch.sample()
-    watching.watch.sample()
+    watching = (
+        Watching(tmp_path, {("register", 0): Refusal(UNKNOWN, "Unknown Error")}).look().look()
+    )
     said = "NVML tells no Xid events of gpu0 (Unknown Error): those of the kernel log count alone"
     assert worded(watching.told()) == [Note(said)]
 
@@ -235,11 +239,8 @@ def test_a_gpu_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
 def test_where_nobody_listens_for_xids_the_run_must_not_pass(
     tmp_path: Path, supported: Any
 ) -> None:
-    watching = Watching(
-        tmp_path, {("nvmlDeviceGetSupportedEventTypes", 1): supported}, kernel_log=False
-    )
-    watching.watch.sample()
-    watching.watch.sample()
+    refused = {("nvmlDeviceGetSupportedEventTypes", 1): supported}
+    watching = Watching(tmp_path, refused, kernel_log=False).look().look()
     (note,) = watching.told()
     assert isinstance(note, Note)
     assert note.trouble
@@ -254,8 +255,7 @@ def test_where_nobody_listens_for_xids_the_run_must_not_pass(
 
 
 def test_where_nvml_tells_its_xids_the_kernel_log_may_be_closed(tmp_path: Path) -> None:
-    watching = Watching(tmp_path, kernel_log=False)
-    watching.watch.sample()
+    watching = Watching(tmp_path, kernel_log=False).look()
     assert watching.told() == []
 
 
@@ -265,8 +265,7 @@ def test_where_nvml_tells_its_xids_the_kernel_log_may_be_closed(tmp_path: Path) 
 def test_a_lost_gpu_is_told_once_and_sampled_no_more(
     tmp_path: Path, code: int, action: str
 ) -> None:
-    watching = Watching(tmp_path)
-    watching.watch.sample()
+    watching = Watching(tmp_path).look()
     watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = Refusal(code, "GPU is lost")
     watching.nvml.tell_xid(0, 79)
     assert watching.watch.sample()
@@ -295,8 +294,7 @@ def test_when_every_gpu_is_lost_there_is_nothing_to_wait_for(tmp_path: Path) -> 
 
 
 def test_a_gpu_that_was_lost_before(tmp_path: Path) -> None:
-    watching = Watching(tmp_path, {("nvmlDeviceGetUUID", 1): Refusal(LOST)})
-    watching.watch.sample()
+    watching = Watching(tmp_path, {("nvmlDeviceGetUUID", 1): Refusal(LOST)}).look()
     assert (watching.lost(), [name for name, _ in watching.sampled()]) == ([ADDRESSES[1]], [Gpu(0)])
 
 
@@ -334,8 +332,7 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
 def test_a_reading_that_fails_to_answer_is_journalled_once(tmp_path: Path) -> None:
     failing = {("nvmlDeviceGetPowerUsage", 0): Refusal(UNKNOWN, "Unknown Error")}
     watching = Watching(tmp_path, answers=failing)
-    for _ in range(3):
-        watching.watch.sample()
+    watching.look().look().look()
     found = [one for one in watching._bodies(reader.GPU_TELEMETRY) if isinstance(one, Refused)]
     assert found == [Refused(Gpu(0), {"power_w": "Unknown Error"})]
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from known import known
 from machine_tree import NO_DMI, Programs, Tree, completed
+from raising import raising
 from runs import machine_root, until, write_segment
 from worded import worded
 
@@ -55,6 +57,14 @@ def child(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
     return start
 
 
+def failure(one: SamplerProcess) -> str:
+    """Why the watch failed, after its child has ended by itself."""
+    until(known(one._running).poll, "the child ends")
+    one.check_alive()
+    one.stop()
+    return str(worded(known(one.failure)))
+
+
 def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(gpu_supervisor, "_now", lambda: seconds)
 
@@ -78,8 +88,7 @@ def test_the_child_reads_what_links_move_where_somebody_watches(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", ""))
-    target = WatchTarget(Gpu(0), "GPU-0", "0000:01:00.0")
-    SamplerProcess(run_dir, Path("/"), (target,), kernel_log=True, throughput=True).stop()
+    SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True, throughput=True).stop()
     assert '"throughput":true' in (run_dir / gpu_supervisor.CONTEXT).read_text()
 
 
@@ -101,63 +110,45 @@ def test_a_child_that_lives_until_it_is_ended(run_dir: Path, child: Child) -> No
 
 
 def test_a_child_that_dies_says_why(child: Child) -> None:
-    one = child("sys.exit('gpu0 cannot be watched')")
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
-    one.check_alive()
-    one.stop()
-    assert one.failure is not None
-    assert worded(one.failure).startswith("the watch over the GPUs ended with exit code 1 after ")
-    assert worded(one.failure).endswith(" s, before the run did: gpu0 cannot be watched")
+    said = failure(child("sys.exit('gpu0 cannot be watched')"))
+    assert said.startswith("the watch over the GPUs ended with exit code 1 after ")
+    assert said.endswith(" s, before the run did: gpu0 cannot be watched")
 
 
 def test_a_child_that_says_why_is_told_in_the_readers_language(child: Child) -> None:
     why = Message("nvml_says", {"error": "Driver Not Loaded"})
     one = child(f"print({msgspec.json.encode(why).decode()!r}); sys.exit('NVML says: the same')")
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
-    one.stop()
-    assert one.failure is not None
-    assert one.failure.values["last"] == why
+    assert failure(one)
+    assert known(one.failure).values["last"] == why
 
 
 def test_a_child_that_dies_without_a_word(child: Child) -> None:
-    one = child("os.kill(os.getpid(), 9)")
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
-    one.stop()
-    assert one.failure is not None
-    assert "was ended by signal 9" in worded(one.failure)
-    assert worded(one.failure).endswith(", before the run did")
+    said = failure(child("os.kill(os.getpid(), 9)"))
+    assert "was ended by signal 9" in said
+    assert said.endswith(", before the run did")
 
 
 def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise command.CommandError("no more processes")
 
-    monkeypatch.setattr(command, "start", refuse)
+    monkeypatch.setattr(command, "start", raising(command.CommandError("no more processes")))
     one = SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True)
     one.stop()
     assert worded(one.failure) == "the watch over the GPUs could not be started: no more processes"
 
 
 def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
-    one = SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
-    assert one.failure is not None
-    assert "could not be started: " in worded(one.failure)
+    failure = known(SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True).failure)
+    assert "could not be started: " in worded(failure)
 
 
 def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
     at(monkeypatch, 100.0)
     one = child("time.sleep(60)")
-    (run_dir / reader.GPU_TELEMETRY).write_text("")
-    one.check_alive()
-    at(monkeypatch, 104.9)
-    one.check_alive()
-    (run_dir / reader.GPU_TELEMETRY).write_text("more")
-    one.check_alive()
-    at(monkeypatch, 109.9)
-    one.check_alive()
+    for seconds, text in ((100.0, ""), (104.9, None), (104.9, "more"), (109.9, None)):
+        at(monkeypatch, seconds)
+        if text is not None:
+            (run_dir / reader.GPU_TELEMETRY).write_text(text)
+        one.check_alive()
     (run_dir / reader.GPU_TELEMETRY).write_text("too late")
     one.check_alive()
     one.stop()
@@ -204,12 +195,9 @@ def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
         (WatchTarget(Gpu(0), "GPU-none", "0fff:ff:1f.0"),),
         kernel_log=True,
     )
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
-    one.stop()
-    assert one.failure is not None
-    assert "before the run did: " in worded(one.failure)
-    assert "Traceback" not in worded(one.failure)
+    said = failure(one)
+    assert "before the run did: " in said
+    assert "Traceback" not in said
 
 
 def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:

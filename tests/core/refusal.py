@@ -1,0 +1,17 @@
+"""Files that are refused, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def refusal(read: Callable[[Path], object], path: Path, text: str, error: type[Exception]) -> str:
+    """Why a file with this text is not read; its name comes first."""
+    path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
+    with pytest.raises(error) as refused:
+        read(path)
+    assert str(refused.value).startswith(path.name)
+    return str(refused.value)
