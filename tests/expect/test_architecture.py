@@ -14,7 +14,8 @@ from acceptance import resources
 from acceptance.core.dtype import PEAKS, native_dtypes
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture, find
-from acceptance.expect.sheet import Sheet, SheetError
+from acceptance.expect.sheet import Sheet
+from acceptance.resources import DataFileError
 from acceptance.wording import words
 
 FOLDER = resources.locate("models")
@@ -159,15 +160,15 @@ def test_a_wrong_file_names_file_and_entry(tmp_path: Path, old: str, new: str, t
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     assert [one.name for one in architecture.read(tmp_path / "a.toml")] == ["Volta"]
     (tmp_path / "a.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
-    with pytest.raises(SheetError) as caught:
+    with pytest.raises(DataFileError) as caught:
         architecture.read(tmp_path / "a.toml")
     assert str(caught.value).startswith("a.toml: ")
     assert told in str(caught.value)
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SheetError, match=r"^a.toml: "):
+    with pytest.raises(DataFileError, match=r"^a.toml: "):
         architecture.read(tmp_path / "a.toml")
     (tmp_path / "a.toml").write_bytes(b"\xff")
-    with pytest.raises(SheetError, match=r"^a.toml: "):
+    with pytest.raises(DataFileError, match=r"^a.toml: "):
         architecture.read(tmp_path / "a.toml")

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.expect import sheet, sheet_figures
-from acceptance.expect.sheet import Published, Sheet, SheetError, find
+from acceptance.expect.sheet import Published, Sheet, find
+from acceptance.resources import DataFileError
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -354,7 +355,7 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
     text = H100.read_text(encoding="utf-8")
     assert text.count(old) == 1
     (tmp_path / "wrong.toml").write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(SheetError) as caught:
+    with pytest.raises(DataFileError) as caught:
         sheet.read(tmp_path / "wrong.toml")
     assert str(caught.value).startswith("wrong.toml: ")
     assert told in str(caught.value)
@@ -365,7 +366,7 @@ def test_only_a_peak_is_suggested_for_what_is_no_peak(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     for key, told in (("fp6", "did you mean"), ("sm", "exempt.sm is no peak of this sheet")):
         file.write_text(text.replace("[doubtful]", f'[exempt]\n{key} = "x"\n[doubtful]'))
-        with pytest.raises(SheetError) as caught:
+        with pytest.raises(DataFileError) as caught:
             sheet.read(file)
         assert (told in str(caught.value), "mean sm" in str(caught.value)) == (True, False)
 
@@ -388,7 +389,7 @@ def test_a_published_rate_may_be_the_peak_and_needs_one(tmp_path: Path) -> None:
     v100 = (FOLDER / "v100-sxm2-16gb.toml").read_text(encoding="utf-8")
     row = TRAINING.replace('"f16"', '"bf16"').replace("[100, 200]", "[0.1, 0.2]")
     file.write_text(f"{v100}\n{row}", encoding="utf-8")
-    with pytest.raises(SheetError, match=r"0\.2 TFLOP/s are more than the peak of bf16"):
+    with pytest.raises(DataFileError, match=r"0\.2 TFLOP/s are more than the peak of bf16"):
         sheet.read(file)
 
 
@@ -403,16 +404,16 @@ def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
 
 
 def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SheetError, match=r"^none.toml: "):
+    with pytest.raises(DataFileError, match=r"^none.toml: "):
         sheet.read(tmp_path / "none.toml")
     (tmp_path / "sheet.toml").write_bytes(b"\xff")
-    with pytest.raises(SheetError, match=r"^sheet.toml: "):
+    with pytest.raises(DataFileError, match=r"^sheet.toml: "):
         sheet.read_all(tmp_path)
 
 
 def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "architectures.toml").write_text("no sheet", encoding="utf-8")
-    with pytest.raises(SheetError, match=r"holds no model sheet$"):
+    with pytest.raises(DataFileError, match=r"holds no model sheet$"):
         sheet.read_all(tmp_path)
 
 

@@ -24,7 +24,8 @@ from acceptance.core.plan import Due
 from acceptance.core.record import Measured
 from acceptance.expect import architecture, sheet
 from acceptance.expect.compute import ComputeFacts, compute_limits
-from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError, SheetLimit
+from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
+from acceptance.resources import DataFileError
 from acceptance.wording import words
 
 FOLDER = resources.locate("models")
@@ -215,7 +216,7 @@ def test_a_wrong_row_names_file_and_key(tmp_path: Path, old: str, new: str, told
     text = H100.read_text(encoding="utf-8")
     assert text.count(old) == 1
     (tmp_path / "wrong.toml").write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(SheetError) as caught:
+    with pytest.raises(DataFileError) as caught:
         sheet.read(tmp_path / "wrong.toml")
     assert str(caught.value).startswith("wrong.toml: ")
     assert told in str(caught.value)
@@ -228,6 +229,6 @@ def test_a_cool_limit_without_a_hot_one_is_refused(tmp_path: Path) -> None:
         text[:begin] + text[text.index("[[limit]]", begin + 1) :], encoding="utf-8"
     )
     with pytest.raises(
-        SheetError, match="gemm_f64_short: gemm_f64 and it stand together or not at all"
+        DataFileError, match="gemm_f64_short: gemm_f64 and it stand together or not at all"
     ):
         sheet.read(tmp_path / "wrong.toml")
