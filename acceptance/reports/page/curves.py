@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from acceptance.core.limit import number
 from acceptance.core.spans import CheckSpan
@@ -33,7 +33,7 @@ class Plot:
     top: str
     least: str
     most: str
-    bands: tuple[str, ...] = ()
+    bands: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
