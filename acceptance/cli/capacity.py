@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     """Show the card of a run; returns 3 where the run's evidence is incomplete, else 0.
 
     Raises NoCapacity where neither the run nor the question has a GPU, JournalError, UnreadableRun
-    or SheetError.
+    or DataFileError.
     """
     language = closing.language_of(args)
     found = journal_run.read(args.run_dir)

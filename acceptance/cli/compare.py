@@ -88,7 +88,7 @@ def show(
     """Compare runs, print the comparison, and write it to `page` if one is given.
 
     `everything` also shows differences within the noise. Raises NoComparison, JournalError,
-    UnreadableRun, NoiseFileError or DriftFileError.
+    UnreadableRun and DataFileError.
     """
     _comparable(folders)
     found = comparison.compare(

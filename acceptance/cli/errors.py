@@ -12,24 +12,18 @@ from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import (
     collected,
-    disk_sheet,
-    limit_version,
-    measurements,
-    new_disk,
-    sheet,
     site_families,
     site_sheets,
 )
-from acceptance.fleet import acceptances, due, kubernetes, locations, pair_tests, parquet, slurm
-from acceptance.history import drift_rules, noise
+from acceptance.fleet import acceptances, due, kubernetes, locations, parquet, slurm
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
-from acceptance.machine import change_rules, changes, gpu_selection, machine_file
+from acceptance.machine import changes, gpu_selection, machine_file
 from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
 from acceptance.process import command
-from acceptance.reports import advice, languages
+from acceptance.reports import languages
 from acceptance.run import (
     lock,
     planning,
@@ -88,23 +82,13 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     planning.PreparationError,
     ImageError,
     gpu_grant.GrantError,
-    measurements.MeasurementFileError,
-    sheet.SheetError,
-    disk_sheet.DiskSheetError,
-    limit_version.LimitVersionError,
-    new_disk.NewDiskError,
-    noise.NoiseFileError,
-    change_rules.ChangeFileError,
-    drift_rules.DriftFileError,
-    resources.FixtureMissing,
-    advice.AdviceFileError,
+    resources.DataFileError,
     BrokenCatalogue,
     sysfs.SysfsError,
     BaselineUnsound,
     HistoryError,
     parquet.NightFileError,
     kubernetes.KubernetesError,
-    pair_tests.PairLimitsError,
 )
 
 

@@ -149,7 +149,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     """Test the pairs round by round and name what is bad; returns the exit code.
 
     Raises NoFleet, DueError, LocationsError, SlurmError, CommandError, JournalError where the file
-    cannot be written, and PairLimitsError.
+    cannot be written, and DataFileError.
     """
     launcher = _launcher(args)
     nodes = _nodes(args)

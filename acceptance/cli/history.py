@@ -169,7 +169,7 @@ class HistoryCommand:
     def show(self, page: Path | None) -> None:
         """Print the nights, and write them to `page` if one is given.
 
-        Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be
+        Raises NoHistory, HistoryError, DataFileError, or JournalError for a page that cannot be
         written.
         """
         asked = self._asked

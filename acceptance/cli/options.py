@@ -144,20 +144,21 @@ def seconds(text: str) -> float:
     return value
 
 
-def patterns(text: str) -> tuple[str, ...]:
-    """Checks by id, subject or shell pattern, separated by commas."""
+def _names(text: str, what: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
-        raise argparse.ArgumentTypeError("name at least one check, subject or pattern")
+        raise argparse.ArgumentTypeError(f"name at least one {what}")
     return found
+
+
+def patterns(text: str) -> tuple[str, ...]:
+    """Checks by id, subject or shell pattern, separated by commas."""
+    return _names(text, "check, subject or pattern")
 
 
 def gpus(text: str) -> tuple[str, ...]:
     """GPUs by index or UUID, separated by commas."""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not found:
-        raise argparse.ArgumentTypeError("name at least one GPU by its index or UUID")
-    return found
+    return _names(text, "GPU by its index or UUID")
 
 
 def time_of_day(text: str) -> time:

@@ -18,7 +18,7 @@ from acceptance.core import message
 from acceptance.core.dtype import native_dtypes
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
-from acceptance.expect.sheet import NO_SHEET, Count, Figure, SheetError
+from acceptance.expect.sheet import NO_SHEET, Count, Figure
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
@@ -98,14 +98,16 @@ def _problem(architecture: Architecture) -> str | None:
 def read(path: Path) -> tuple[Architecture, ...]:
     """The architectures of a file, in file order.
 
-    Raises SheetError, naming the file and the entry.
+    Raises DataFileError, naming the file and the entry.
     """
-    found = resources.read(path, _File, SheetError).architecture
+    found = resources.read(path, _File).architecture
     named: set[tuple[str, str | None]] = set()
     for one in found:
         key = (one.compute_capability, one.brand)
         if problem := "stands twice" if key in named else _problem(one):
-            raise SheetError(f"{path.name}: {one} ({one.compute_capability}): {problem}")
+            raise resources.DataFileError(
+                f"{path.name}: {one} ({one.compute_capability}): {problem}"
+            )
         named.add(key)
     return found
 
@@ -125,5 +127,5 @@ def find(
 
 @functools.cache
 def shipped() -> tuple[Architecture, ...]:
-    """All of rigproof's architectures. Raises SheetError."""
+    """All of rigproof's architectures. Raises DataFileError."""
     return read(resources.locate("models") / NO_SHEET)

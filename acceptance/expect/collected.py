@@ -53,7 +53,7 @@ class Measures(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> Bounds:
-        """How far the machine file may go with it. Raises LoosestError."""
+        """How far the machine file may go with it. Raises DataFileError."""
         return self.own or Bounds(possible=possible()[self.unit])
 
 

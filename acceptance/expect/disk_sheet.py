@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from acceptance import resources
-from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 from acceptance.machine import disk_link, pcie
@@ -34,10 +32,6 @@ Size = Annotated[int, msgspec.Meta(ge=100, le=1_000_000)]
 Rate = Annotated[float, msgspec.Meta(gt=0.02, le=100)]
 Operations = Annotated[int, msgspec.Meta(ge=1000, le=20_000_000)]
 Some = msgspec.Meta(min_length=1)
-
-
-class DiskSheetError(Exception):
-    """One of rigproof's own disk sheets is wrong; the message names file, line and key."""
 
 
 class DiskVariant(Strict, frozen=True):
@@ -165,25 +159,18 @@ def _figure_problem(sheet: DiskSheet) -> _Problem | None:
 
 
 def read(path: Path) -> DiskSheet:
-    """The sheet in a file. Raises DiskSheetError, naming file, line and key."""
-    try:
-        text = regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8")
-        table: dict[str, Any] = tomllib.loads(text)
-    except OSError as refusal:
-        raise DiskSheetError(
-            f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"
-        ) from refusal
-    except ValueError as refusal:  # not UTF-8, or not TOML, whose error names the line
-        raise DiskSheetError(f"{path.name}: {refusal}") from refusal
+    """The sheet in a file. Raises DataFileError, naming file, line and key."""
+    table = resources.read_table(path)
+    text = path.read_text(encoding="utf-8")
     try:
         sheet = msgspec.convert(table, DiskSheet)
     except msgspec.ValidationError as refusal:
         place = _pointer(str(refusal))
-        raise DiskSheetError(f"{_at(path, text, place)}: {refusal}") from refusal
+        raise resources.DataFileError(f"{_at(path, text, place)}: {refusal}") from refusal
     if wrong := problem(sheet):
         place, told = wrong
         key = ".".join(map(str, place))
-        raise DiskSheetError(f"{_at(path, text, place)}: {key}: {told}")
+        raise resources.DataFileError(f"{_at(path, text, place)}: {key}: {told}")
     return sheet
 
 
@@ -209,18 +196,18 @@ def _at(path: Path, text: str, place: _Place) -> str:
 def read_all(folder: Path) -> tuple[DiskSheet, ...]:
     """Every sheet of a folder, by file name.
 
-    Raises DiskSheetError, also where there is none, or where one name belongs to two sheets.
+    Raises DataFileError, also where there is none, or where one name belongs to two sheets.
     """
     paths = sorted(folder.glob("*.toml"))
     found = tuple(read(path) for path in paths)
     if not found:
-        raise DiskSheetError(f"{folder.name}: holds no disk sheet")
+        raise resources.DataFileError(f"{folder.name}: holds no disk sheet")
     for path, one in zip(paths, found, strict=True):
         for at, name in enumerate(one.examples):
             for other_path, other in zip(paths, found, strict=True):
                 if other is not one and other.matches(name):
                     place = _at(path, path.read_text(encoding="utf-8"), ("examples", at))
-                    raise DiskSheetError(
+                    raise resources.DataFileError(
                         f"{place}: examples.{at}: {name!r} is a name of {other_path.name} too"
                     )
     return found
@@ -228,7 +215,7 @@ def read_all(folder: Path) -> tuple[DiskSheet, ...]:
 
 @functools.cache
 def shipped() -> tuple[DiskSheet, ...]:
-    """All of rigproof's disk sheets. Raises DiskSheetError."""
+    """All of rigproof's disk sheets. Raises DataFileError."""
     return read_all(resources.locate("disks"))
 
 

@@ -20,7 +20,7 @@ from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.parallel import parallel_ceilings, parallel_limits
-from acceptance.expect.sheet import Sheet, SheetError
+from acceptance.expect.sheet import Sheet
 from acceptance.expect.training import training_limits
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, PciFunction, known
@@ -33,11 +33,11 @@ _UNCOUNTED = Message("read_counters")
 
 @functools.cache
 def sheets() -> tuple[Sheet, ...]:
-    """All of rigproof's model sheets. Raises SheetError."""
+    """All of rigproof's model sheets. Raises DataFileError."""
     found = sheet.read_all(resources.locate("models"))
     for one in found:
         if wrong := sheet_figures.problem(one):
-            raise SheetError(f"{one.name}: {wrong[1]}")
+            raise resources.DataFileError(f"{one.name}: {wrong[1]}")
     return found
 
 

@@ -43,10 +43,6 @@ _WORDS = frozenset({"title", "is_not", "what", "advice"})
 CHANGED = "+changes"
 
 
-class LimitVersionError(Exception):
-    """The file of the version is wrong; the message names it."""
-
-
 class Recorded(Strict, frozen=True):
     """`limits.toml`: a version is the day of its limits and a number, from 1 on each day."""
 
@@ -82,7 +78,7 @@ def _digest(parts: Iterable[tuple[str, str]]) -> str:
 def digest() -> str:
     """SHA-256 over the data of all files that are limits, the same in a checkout and in a wheel.
 
-    Raises LimitVersionError where one cannot be read.
+    Raises DataFileError where one cannot be read.
     """
     return _digest(
         (name, hashlib.sha256(_encoded(name, path)).hexdigest()) for name, path in _files()
@@ -90,7 +86,7 @@ def digest() -> str:
 
 
 def _encoded(name: str, path: Path) -> bytes:
-    table = _without_words(name, resources.read_table(path, LimitVersionError))
+    table = _without_words(name, resources.read_table(path))
     return msgspec.json.encode(table, order="deterministic")
 
 
@@ -105,9 +101,9 @@ def shipped() -> tuple[str, str]:
     """Version and digest of the installed limits.
 
     The version ends in CHANGED where the files are not those that it was given to. Raises
-    LimitVersionError.
+    DataFileError.
     """
-    recorded = resources.read(resources.locate(FILE), Recorded, LimitVersionError)
+    recorded = resources.read(resources.locate(FILE), Recorded)
     found = digest()
     return recorded.version + ("" if recorded.digest == found else CHANGED), found
 

@@ -26,10 +26,6 @@ _MEND = "correct the machine"
 _CORRECT = "correct the machine, or the limit"
 
 
-class LoosestError(Exception):
-    """The file of the loosest limits is wrong; the message names file and key."""
-
-
 class Loosest(Strict, frozen=True, kw_only=True):
     """`[measurement.loosest]`: the bounds of a `[[limit]]`, and the worst values of a waiver.
 
@@ -104,13 +100,13 @@ class Book(Strict, frozen=True):
 
 @functools.cache
 def book() -> Book:
-    """The shipped file. Raises LoosestError."""
-    return resources.read(resources.locate(FILE), Book, LoosestError)
+    """The shipped file. Raises DataFileError."""
+    return resources.read(resources.locate(FILE), Book)
 
 
 @functools.cache
 def possible() -> Mapping[str, Possible]:
-    """The values that can occur, by unit. Raises LoosestError."""
+    """The values that can occur, by unit. Raises DataFileError."""
     return {one.unit: one.possible for one in book().unit}
 
 

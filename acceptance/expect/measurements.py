@@ -38,11 +38,7 @@ _REPLACED = {
 }
 
 
-class MeasurementFileError(Exception):
-    """A family is wrong; the message names file, measurement and key."""
-
-
-class EntryError(MeasurementFileError):
+class EntryError(resources.DataFileError):
     """What is wrong with an entry of a family, from 0 by its `number` in its file."""
 
     def __init__(self, file: str, number: int, name: str, what: str) -> None:
@@ -349,15 +345,14 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
 def read(folder: Path) -> Measurements:
     """The families of a folder.
 
-    Raises MeasurementFileError, naming the file and the measurement, and for a name that stands
+    Raises DataFileError, naming the file and the measurement, and for a name that stands
     twice.
     """
     found = assemble(
-        (path.name, resources.read(path, Sheet, MeasurementFileError))
-        for path in sorted(folder.glob("*.toml"))
+        (path.name, resources.read(path, Sheet)) for path in sorted(folder.glob("*.toml"))
     )
     if not found.families:
-        raise MeasurementFileError(f"{folder.name}: holds no family: install rigproof again")
+        raise resources.DataFileError(f"{folder.name}: holds no family: install rigproof again")
     return found
 
 
@@ -404,5 +399,5 @@ def _conditions(advice: Advice, *known: Collection[str]) -> None:
 
 @functools.cache
 def shipped() -> Measurements:
-    """The families that rigproof ships. Raises MeasurementFileError or FixtureMissing."""
+    """The families that rigproof ships. Raises DataFileError."""
     return read(resources.locate("measurements"))

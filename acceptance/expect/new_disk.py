@@ -14,10 +14,6 @@ from acceptance.core.strict import Strict
 FILE = "new_disk.toml"
 
 
-class NewDiskError(Exception):
-    """The file is wrong; the message names it."""
-
-
 class NewDisk(Strict, frozen=True):
     """`new_disk.toml`: the most used life, in per cent."""
 
@@ -25,11 +21,11 @@ class NewDisk(Strict, frozen=True):
 
 
 def read(path: Path) -> NewDisk:
-    """The content of such a file. Raises NewDiskError."""
-    return resources.read(path, NewDisk, NewDiskError)
+    """The content of such a file. Raises DataFileError."""
+    return resources.read(path, NewDisk)
 
 
 @functools.cache
 def shipped() -> NewDisk:
-    """The shipped file. Raises NewDiskError."""
+    """The shipped file. Raises DataFileError."""
     return read(resources.locate(FILE))

@@ -39,10 +39,6 @@ Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is not allow
 Share = Annotated[float, msgspec.Meta(ge=0.1, le=1)]
 
 
-class SheetError(Exception):
-    """One of rigproof's own model sheets is wrong; the message names file and key."""
-
-
 class SheetMemory(Strict, frozen=True):
     """`[memory]` of a sheet.
 
@@ -374,18 +370,18 @@ def _limit_problem(sheet: Sheet) -> Problem | None:
 
 
 def read(path: Path) -> Sheet:
-    """The sheet in a file. Raises SheetError, naming the file and the key."""
-    sheet = resources.read(path, Sheet, SheetError)
+    """The sheet in a file. Raises DataFileError, naming the file and the key."""
+    sheet = resources.read(path, Sheet)
     if wrong := problem(sheet):
-        raise SheetError(f"{path.name}: {wrong[1]}")
+        raise resources.DataFileError(f"{path.name}: {wrong[1]}")
     return sheet
 
 
 def read_all(folder: Path) -> tuple[Sheet, ...]:
-    """Every sheet of a folder, by file name. Raises SheetError, also where there is none."""
+    """Every sheet of a folder, by file name. Raises DataFileError, also where there is none."""
     found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name != NO_SHEET)
     if not found:
-        raise SheetError(f"{folder.name}: holds no model sheet")
+        raise resources.DataFileError(f"{folder.name}: holds no model sheet")
     return found
 
 

@@ -20,7 +20,7 @@ from acceptance.expect import architecture, basis
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.basis import BasisError
 from acceptance.expect.disk_sheet import BLOCK_BYTES, DiskSheet
-from acceptance.expect.sheet import LOCAL_COPY, Problem, Sheet, SheetError, SheetLimit
+from acceptance.expect.sheet import LOCAL_COPY, Problem, Sheet, SheetLimit
 from acceptance.machine import pcie
 
 FILE = "sheets.toml"
@@ -82,12 +82,15 @@ class Figures(Strict, frozen=True):
 
 @functools.cache
 def figures() -> Figures:
-    """The shipped file. Raises SheetError."""
-    return resources.read(resources.locate(FILE), Figures, SheetError)
+    """The shipped file. Raises DataFileError."""
+    return resources.read(resources.locate(FILE), Figures)
 
 
 def problem(sheet: Sheet) -> Problem | None:
-    """The first figure of a GPU sheet that contradicts another one, or None. Raises SheetError."""
+    """The first figure of a GPU sheet that contradicts another one, or None.
+
+    Raises DataFileError.
+    """
     return next(
         (
             found

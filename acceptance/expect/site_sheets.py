@@ -97,7 +97,7 @@ class Sheets:
 
 
 def own_sheets() -> Sheets:
-    """Rigproof's own sheets. Raises SheetError and DiskSheetError."""
+    """Rigproof's own sheets. Raises DataFileError."""
     return Sheets(gpu_limits.sheets(), disk_sheet.shipped())
 
 
@@ -149,8 +149,8 @@ def _refuse(file: str, line: int | None, sentence: str) -> NoReturn:
 def read(texts: Iterable[tuple[str, str]]) -> tuple[SiteSheet, ...]:
     """The sheets of a site from their files, each with its text.
 
-    They are held against rigproof's own and against each other. Raises SiteSheetError, SheetError
-    and DiskSheetError.
+    They are held against rigproof's own and against each other. Raises SiteSheetError and
+    DataFileError.
     """
     own = own_sheets()
     found: list[tuple[SiteModel | SiteDisk, str]] = []
@@ -240,7 +240,7 @@ def _incomplete(key: str, missing: str) -> str:
 def in_effect(sheets: Iterable[SiteSheet]) -> Sheets:
     """Rigproof's own sheets with those of the site.
 
-    Raises SiteSheetError, SheetError and DiskSheetError.
+    Raises SiteSheetError and DataFileError.
     """
     return _joined(sheets, [parse(one.file, one.text) for one in sheets])
 

@@ -15,10 +15,6 @@ from acceptance.core.strict import Strict, Text
 FILE = "thresholds.toml"
 
 
-class ThresholdError(Exception):
-    """The file of the thresholds is wrong; the message names it."""
-
-
 class _Sensor(Strict, frozen=True):
     missing: Annotated[float, msgspec.Meta(gt=0, lt=1)]
     basis: Text
@@ -42,5 +38,5 @@ class Thresholds(Strict, frozen=True):
 
 @functools.cache
 def thresholds() -> Thresholds:
-    """The shipped file. Raises ThresholdError."""
-    return resources.read(resources.locate(FILE), Thresholds, ThresholdError)
+    """The shipped file. Raises DataFileError."""
+    return resources.read(resources.locate(FILE), Thresholds)

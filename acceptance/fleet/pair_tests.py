@@ -52,10 +52,6 @@ Word = Literal["PASS", "FAIL", "UNJUDGED"]
 _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
-class PairLimitsError(Exception):
-    """rigproof's own file of limits is wrong; the message names file and entry."""
-
-
 class _Limit(Strict, frozen=True):
     share: _Share
     basis: str
@@ -76,8 +72,8 @@ class PairLimits(Strict, frozen=True):
 
 
 def read_limits(path: Path) -> PairLimits:
-    """The limits of a file. Raises PairLimitsError."""
-    return resources.read(path, PairLimits, PairLimitsError)
+    """The limits of a file. Raises DataFileError."""
+    return resources.read(path, PairLimits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import os
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-# As JSON; those of the second line are not in the files of an older rigproof.
-_LISTS = ("not_passed", "parts")
-_LATER_LISTS = ("caveats", "ended", "accepted")
-_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *_LATER_LISTS, *GROUP_KEYS)
+# As JSON.
+_LISTS = ("not_passed", "parts", "caveats", "ended", "accepted")
+_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *GROUP_KEYS)
 # The others are texts.
 _TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
-_NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
-_TEXTS = msgspec.json.Decoder(tuple[str, ...])
-_ACCEPTED = msgspec.json.Decoder(tuple[Accepted, ...])
+_SHAPES: Mapping[str, Any] = {
+    "not_passed": tuple[tuple[str, NotPassed], ...],
+    "accepted": tuple[Accepted, ...],
+}
 _TROUBLES = msgspec.json.Decoder(dict[str, tuple[tuple[str | None, str], ...]])
 _TROUBLES_KEY = "rigproof_troubles"  # in the file's metadata: no row of a machine or value
 _NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
@@ -161,7 +161,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
         **{
             name: _texts([msgspec.json.encode(getattr(row, name)).decode() for row in rows])
-            for name in (*_LISTS, *_LATER_LISTS)
+            for name in _LISTS
         },
         **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
     }
@@ -227,8 +227,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     # A view cannot take its file as a parameter.
     place = _literal(re.sub(r"([\[*?])", r"[\1]", str(path)))
     _run(connection, f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet({place})", path)
-    columns = {row[0] for row in _run(connection, "DESCRIBE night", path).fetchall()}
-    facts_of = ", ".join(_column(name, columns) for name in _MACHINE)
+    facts_of = ", ".join("epoch(began)" if name == "began" else f'"{name}"' for name in _MACHINE)
     found = _run(
         connection,
         f"SELECT machine, {facts_of} FROM night WHERE measurement IS NULL ORDER BY machine",
@@ -239,17 +238,14 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     for machine, *facts in found:
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
-        groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
-        lists = (*_LISTS, *_LATER_LISTS)
-        fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *lists)}
+        own = {key: fact.pop(key) for key in GROUP_KEYS}
+        groups = tuple(sorted((key, text) for key, text in own.items() if text is not None))
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
         try:
             msgspec.convert(fact["verdict"], VerdictWord)
-            fact["not_passed"] = _NOT_PASSED.decode(fact["not_passed"])
-            fact["parts"] = _TEXTS.decode(fact["parts"])
-            for name in _LATER_LISTS:
-                decoder = _ACCEPTED if name == "accepted" else _TEXTS
-                fact[name] = () if fact[name] is None else decoder.decode(fact[name])
+            for name in _LISTS:
+                shape = _SHAPES.get(name, tuple[str, ...])
+                fact[name] = msgspec.json.decode(fact[name], type=shape)
         except (TypeError, msgspec.MsgspecError) as error:
             raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
         rows.append(Row(machine, began=began, groups=groups, **fact))
@@ -293,14 +289,6 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     for name in ("names", "columns"):
         connection.unregister(name)
     return NightTable(tuple(rows), tuple(series), values, troubles)
-
-
-def _column(name: str, columns: Container[str]) -> str:
-    """A column of machines as it is asked for; facts that a file does not know yet are NULL."""
-    if name == "began":
-        return "epoch(began)"
-    known = name in columns or name not in (*GROUP_KEYS, *_LATER_LISTS)
-    return f'"{name}"' if known else "NULL"
 
 
 def _read_troubles(

@@ -24,10 +24,6 @@ _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 _Factor = Annotated[float, msgspec.Meta(gt=0)]
 
 
-class DriftFileError(Exception):
-    """rigproof's own file of drift rules is wrong; the message names file and entry."""
-
-
 class NightCounts(Strict, frozen=True):
     """How many nights are used.
 
@@ -185,12 +181,12 @@ class DriftBook:
 
 
 def read(path: Path, noise: NoiseBook) -> DriftBook:
-    """The rules of a file, beside those of the families. Raises DriftFileError if any is wrong."""
-    sheet = resources.read(path, Constants, DriftFileError)
+    """The rules of a file, beside those of the families. Raises DataFileError if any is wrong."""
+    sheet = resources.read(path, Constants)
     if sheet.nights.known < max(
         sheet.slope.over, sheet.growth.recent + sheet.growth.before, sheet.off.of
     ):
-        raise DriftFileError(
+        raise resources.DataFileError(
             f"{path.name}: nights.known is fewer nights than slope, growth or off look back"
         )
     return DriftBook(sheet, noise)

@@ -28,10 +28,6 @@ from acceptance.expect.site_families import SiteFileError
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
 
 
-class NoiseFileError(Exception):
-    """rigproof's own file of spreads is wrong; the message names file and entry."""
-
-
 class _Unit(Noise, frozen=True, kw_only=True):
     unit: Text
     worse: Worse | None = None
@@ -133,13 +129,12 @@ class NoiseBook:
 def read(path: Path) -> NoiseBook:
     """The general spreads of a file, beside those of the shipped families.
 
-    Raises NoiseFileError if anything is wrong, and for a unit that is not listed exactly once;
-    MeasurementFileError for what is wrong with a family.
+    Raises DataFileError if anything is wrong, and for a unit that is not listed exactly once.
     """
-    sheet = resources.read(path, _Sheet, NoiseFileError)
+    sheet = resources.read(path, _Sheet)
     units = sorted(row.unit for row in sheet.unit)
     if units != sorted(UNITS):
-        raise NoiseFileError(
+        raise resources.DataFileError(
             f"{path.name}: every unit must stand there once: {', '.join(sorted(UNITS))}"
         )
     return NoiseBook(sheet, measurements.shipped())

@@ -18,7 +18,7 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, Event, RunStarted
 from acceptance.core.spans import first_record, run_seconds
 from acceptance.core.verdict import Verdict, VerdictWord
-from acceptance.journal import duplicates, older, reader, seal
+from acceptance.journal import duplicates, reader, seal
 from acceptance.journal.reader import Journal
 from acceptance.journal.seal import Seal
 from acceptance.machine import changes, matching, observation
@@ -109,8 +109,6 @@ def _judged(
     folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], found: Seal
 ) -> Run:
     verdict = changes.judge(entries)
-    if older.lacks_codes(entries):
-        verdict = changes.judge(older.with_codes(entries, verdict))
     first, seconds = first_record(entries), run_seconds(entries)
     # The fold has found the run's beginning.
     assert first is not None

@@ -21,11 +21,11 @@ import msgspec
 from acceptance.core import parts, regular_file
 from acceptance.core.evidence import AnyBody, Observed, Sample, Table, ToolRan
 from acceptance.core.record import Entry, Measured, Skipped
-from acceptance.journal import clock, earlier_plan
+from acceptance.journal import clock
 from acceptance.wording.errors import WordedError
 
-VERSION = 3  # 1: the plan had a field for each kind of criterion; 2: no run was sealed
-SEALED_SINCE = 3
+VERSION = 3
+OLDEST, SEALED_SINCE = 2, 3
 # msgspec raises ValueError for malformed JSON, a wrong type or invalid UTF-8, and RecursionError
 # for nesting without end.
 UNDECODABLE = (
@@ -281,17 +281,8 @@ def read_segment(path: Path) -> Segment:
 
 
 def decode_line(line: bytes) -> SegmentLine:
-    """One record of this format or of an earlier one. Raises UNDECODABLE."""
-    try:
-        return _DECODER.decode(line)
-    except msgspec.ValidationError:
-        earlier = earlier_plan.upgraded(line)
-        if earlier is None:
-            raise
-    try:
-        return _DECODER.decode(earlier)
-    except msgspec.ValidationError as error:
-        raise msgspec.ValidationError(f"in its plan of format 1, {error}") from error
+    """One record. Raises UNDECODABLE."""
+    return _DECODER.decode(line)
 
 
 def head_of(path: Path, line: bytes) -> SegmentHead:
@@ -303,7 +294,7 @@ def head_of(path: Path, line: bytes) -> SegmentHead:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may have another form
             raise JournalError("journal_newer", path=str(path), found=version, known=VERSION)
-        if version < 1:
+        if version < OLDEST:
             raise ValueError(f"there is no format {version}")
         return msgspec.json.decode(line, type=SegmentHead)
     except UNDECODABLE as error:

@@ -27,10 +27,6 @@ _NAMELESS: tuple[PartChange, ...] = (
 _PARTS: tuple[PartKind, ...] = ("gpu", "dimm", "disk", "net")
 
 
-class ChangeFileError(Exception):
-    """rigproof's own file of change rules is wrong; the message names file and entry."""
-
-
 def _problems(book: ChangeBook) -> Iterator[str]:
     """Errors that types cannot express.
 
@@ -82,9 +78,9 @@ def _problems(book: ChangeBook) -> Iterator[str]:
 def read(path: Path) -> ChangeBook:
     """The rules of a file.
 
-    Raises ChangeFileError if anything is wrong, and for a fact without a rule for each change.
+    Raises DataFileError if anything is wrong, and for a fact without a rule for each change.
     """
-    book = resources.read(path, ChangeBook, ChangeFileError)
+    book = resources.read(path, ChangeBook)
     for problem in _problems(book):
-        raise ChangeFileError(f"{path.name}: {problem}")
+        raise resources.DataFileError(f"{path.name}: {problem}")
     return book

@@ -24,6 +24,39 @@ class DraftError(Exception):
     """The draft cannot be written; the message is one sentence."""
 
 
+_HEAD = """\
+# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand:
+# what is missing or slow today is drafted as if it were meant to be so. Compare each
+# line with what you bought, and remove what you do not want checked.
+schema = 1"""
+_NO_GPU = """\
+# No GPU was found. Put in the number that you bought and remove the #; 0 declares a
+# machine without GPUs. Without this line at least one is due.
+# gpus = 1"""
+_ORDER = """
+# [order]  # the reports name both
+# number = "..."
+# asset_tag = "..."
+# [psu]
+# watts = 1600  # held against the power limits of GPUs and processors before a run
+
+[cpu]"""
+_NO_CARD = """
+# [[gpu]]  # one table for each card; or count = 2 in one for two equal cards
+# model = "NVIDIA GeForce RTX 4090"
+# link_width = 16  # lanes of card and slot
+# link_gen = 4"""
+_NO_PAIR = """
+# [[gpu_pair]]  # one table for each two GPUs whose way to each other is due
+# between = [0, 1]
+# path = "PHB"  # as `nvidia-smi topo -m` prints it; NV4 is four NVLinks
+# p2p = false"""
+_FOLDERS = """
+# Folders on disks to test, one for each disk; without any, the disk of the reports is
+# tested. The tests write some GiB there, and remove them again."""
+_NO_FOLDER = """\
+# [[scratch]]
+# path = "/data\""""
 # Allowed values of `link_width` in a machine file; PCI Express also has x12 and x32.
 _WIDTHS = (1, 2, 4, 8, 16)
 # Allowed values of `path` beside those of NVLinks; two GPUs on one board have another.
@@ -45,20 +78,12 @@ def _pairs(**values: str | int | None) -> Iterator[str]:
 def _lines(inventory: Inventory, filesystems: Sequence[Filesystem]) -> Iterator[str]:
     cpu, board = inventory.cpu, inventory.board
     governor = None if cpu.governor is None or cpu.governor.startswith("mixed") else cpu.governor
-    yield "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand:"
-    yield "# what is missing or slow today is drafted as if it were meant to be so. Compare each"
-    yield "# line with what you bought, and remove what you do not want checked."
-    yield "schema = 1"
+    yield _HEAD
     yield f"name = {toml_text(board.hostname or 'machine')}"
-    yield from _gpu_count(len(gpus(inventory)))
-    yield ""
-    yield "# [order]  # the reports name both"
-    yield '# number = "..."'
-    yield '# asset_tag = "..."'
-    yield "# [psu]"
-    yield "# watts = 1600  # held against the power limits of GPUs and processors before a run"
-    yield ""
-    yield "[cpu]"
+    # Left out where none was found, so that the draft cannot pass as it is.
+    count = len(gpus(inventory))
+    yield f"gpus = {count}" if count else _NO_GPU
+    yield _ORDER
     yield from _pairs(
         model=cpu.model,
         sockets=cpu.sockets,
@@ -71,8 +96,7 @@ def _lines(inventory: Inventory, filesystems: Sequence[Filesystem]) -> Iterator[
         _pairs(board=board.name, bios_version=board.bios_version, driver=board.nvidia_driver)
     )
     if system:
-        yield ""
-        yield "[system]"
+        yield "\n[system]"
         yield from system
     yield from _gpus(inventory)
     yield from _devices(inventory)
@@ -80,23 +104,9 @@ def _lines(inventory: Inventory, filesystems: Sequence[Filesystem]) -> Iterator[
     yield from _waivers(inventory)
 
 
-def _gpu_count(found: int) -> Iterator[str]:
-    """How many GPUs are due; left out where none was found, so that the draft cannot pass as it is.
-
-    Without the key, rigproof expects at least one.
-    """
-    if found:
-        yield f"gpus = {found}"
-        return
-    yield "# No GPU was found. Put in the number that you bought and remove the #; 0 declares a"
-    yield "# machine without GPUs. Without this line at least one is due."
-    yield "# gpus = 1"
-
-
 def _memory(inventory: Inventory) -> Iterator[str]:
     memory, found = inventory.memory, channels(inventory)
-    yield ""
-    yield "[memory]"
+    yield "\n[memory]"
     if not memory.dimms:
         total = known(memory.total_bytes)
         yield (
@@ -117,11 +127,9 @@ def _memory(inventory: Inventory) -> Iterator[str]:
     )
     for dimm in memory.dimms:
         whole = dimm.size_bytes is not None and dimm.size_bytes % GIB == 0
-        yield ""
-        yield "[[memory.dimm]]"
-        yield f"slot = {toml_text(dimm.slot)}"
-        yield from _pairs(size_gib=dimm.size_bytes // GIB if whole and dimm.size_bytes else None)
+        yield f"\n[[memory.dimm]]\nslot = {toml_text(dimm.slot)}"
         yield from _pairs(
+            size_gib=dimm.size_bytes // GIB if whole and dimm.size_bytes else None,
             rated_mts=dimm.rated_mts,
             configured_mts=dimm.configured_mts,
             part_number=dimm.part_number,
@@ -132,25 +140,16 @@ def _gpus(inventory: Inventory) -> Iterator[str]:
     """A table for each card and for each link between two; as comments where there is none."""
     due = gpus(inventory)
     if not due:
-        yield ""
-        yield "# [[gpu]]  # one table for each card; or count = 2 in one for two equal cards"
-        yield '# model = "NVIDIA GeForce RTX 4090"'
-        yield "# link_width = 16  # lanes of card and slot"
-        yield "# link_gen = 4"
+        yield _NO_CARD
     for gpu in due:
-        yield ""
-        yield "[[gpu]]"
+        yield "\n[[gpu]]"
         yield from _pairs(model=gpu.model, pci_id=gpu.device_id, address=gpu.pci_address)
         yield from _link(gpu)
         yield from _pairs(nvlink_links=gpu.active_links or None)
     pairs = list(_gpu_pairs(inventory))
     yield from pairs
     if not pairs and len(due) != 1:
-        yield ""
-        yield "# [[gpu_pair]]  # one table for each two GPUs whose way to each other is due"
-        yield "# between = [0, 1]"
-        yield '# path = "PHB"  # as `nvidia-smi topo -m` prints it; NV4 is four NVLinks'
-        yield "# p2p = false"
+        yield _NO_PAIR
 
 
 def _link(gpu: Gpu) -> Iterator[str]:
@@ -174,13 +173,11 @@ def _devices(inventory: Inventory) -> Iterator[str]:
         if disk.model
     )
     for (model, size), count in models.items():
-        yield ""
-        yield "[[disk]]"
+        yield "\n[[disk]]"
         yield from _pairs(model=model, count=count, size_gb=size)
     for link in known(inventory.links):
         if link.up and link.kind != "wireless":
-            yield ""
-            yield "[[network]]"
+            yield "\n[[network]]"
             yield from _pairs(name=link.name, speed_mbps=link.speed_mbps)
             if near := _near(inventory, link):
                 yield f"gpus = {near}"
@@ -188,23 +185,19 @@ def _devices(inventory: Inventory) -> Iterator[str]:
 
 def _scratches(filesystems: Sequence[Filesystem]) -> Iterator[str]:
     """A table for each disk with a filesystem, as comments: what is tested there is written."""
-    yield ""
-    yield "# Folders on disks to test, one for each disk; without any, the disk of the reports is"
-    yield "# tested. The tests write some GiB there, and remove them again."
+    yield _FOLDERS
     for one in filesystems:
-        yield "# [[scratch]]"
-        yield f"# path = {toml_text(one.mount)}  # on {_comment(', '.join(one.disks))}"
+        disks = _comment(", ".join(one.disks))
+        yield f"# [[scratch]]\n# path = {toml_text(one.mount)}  # on {disks}"
     if not filesystems:
-        yield "# [[scratch]]"
-        yield '# path = "/data"'
+        yield _NO_FOLDER
 
 
 def _waivers(inventory: Inventory) -> Iterator[str]:
     """The waivers that a machine with virtual disks needs, as comments."""
     virtual = [disk for disk in known(inventory.disks) if disk.kind == "virtual"]
     if virtual:
-        yield ""
-        yield "# No run passes without these, unless the disks do report their health."
+        yield "\n# No run passes without these, unless the disks do report their health."
     for disk in virtual:
         for line in of_skip("storage.smart_health", disk.component, VIRTUAL_DISK):
             yield f"# {line}"
@@ -237,8 +230,7 @@ def _gpu_pairs(inventory: Inventory) -> Iterator[str]:
         if not offered and not topology.nvlinks(a, b):
             continue
         path = cells.get((str(a.name), str(b.name)))
-        yield ""
-        yield "[[gpu_pair]]"
+        yield "\n[[gpu_pair]]"
         yield f"between = [{numbers[a.name]}, {numbers[b.name]}]"
         yield from _pairs(path=path if path in _PATHS or _is_nvlink(path) else None)
         yield f"p2p = {str(offered).lower()}"

@@ -159,6 +159,6 @@ def own_load(kind: str, code: int | str | None) -> tuple[bool, bool]:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """One of the tables in fixtures/events. Raises FixtureMissing."""
+    """One of the tables in fixtures/events. Raises DataFileError."""
     with resources.locate(f"events/{name}.toml").open("rb") as file:
         return tomllib.load(file)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from acceptance.machine.inventory import PciFunction
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import SysfsError
 
 # SMBIOS reference specification (DSP0134), structure 9, System Slots, since version 2.6.
 _DESIGNATION, _SEGMENT, _BUS, _FUNCTION, _LEAST = 0x04, 0x0D, 0x0F, 0x10, 0x11
@@ -98,13 +97,13 @@ def order(address: str) -> tuple[int, ...]:
 
 
 def _function(device: Path, slots: dict[str, str]) -> PciFunction:
-    class_code = f"{_needed(device / 'class'):06x}"
+    class_code = f"{sysfs.needed(sysfs.number, device / 'class'):06x}"
     revision = sysfs.number(device / "revision")
     node = sysfs.number(device / "numa_node")
     slot = device.resolve().parent  # the bridge above; a root complex has no link files
     return PciFunction(
         address=device.name,
-        device_id=f"{NVIDIA:04x}:{_needed(device / 'device'):04x}",
+        device_id=f"{NVIDIA:04x}:{sysfs.needed(sysfs.number, device / 'device'):04x}",
         class_code=class_code,
         is_display=class_code.startswith(_DISPLAY),
         is_virtual_function=(device / "physfn").exists(),
@@ -129,13 +128,6 @@ def answers(address: str, root: Path = Path("/")) -> bool | None:
     """
     device = root / "sys/bus/pci/devices" / address
     return _answers(sysfs.content(device / "config"), sysfs.number(device / "revision"))
-
-
-def _needed(path: Path) -> int:
-    value = sysfs.number(path)
-    if value is None:
-        raise SysfsError("sys_unread", path=str(path))
-    return value
 
 
 def _answers(config: bytes | None, revision: int | None) -> bool | None:

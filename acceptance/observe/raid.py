@@ -160,10 +160,7 @@ def _member(entry: Path, attempts: _Attempts) -> RaidMember:
 
 def _states(path: Path) -> tuple[str, ...]:
     """The states of a member; a member that went away has none to read, and is no sound one."""
-    value = sysfs.text(path)
-    if value is None:
-        raise SysfsError("sys_unread", path=str(path))
-    return tuple(value.split(","))
+    return tuple(sysfs.needed(sysfs.text, path).split(","))
 
 
 def _state(path: Path) -> str:
@@ -175,19 +172,14 @@ def _action(path: Path) -> str:
 
 
 def _word(path: Path, words: frozenset[str]) -> str:
-    value = sysfs.text(path)
-    if value is None:
-        raise SysfsError("sys_unread", path=str(path))
+    value = sysfs.needed(sysfs.text, path)
     if value not in words:
         raise sysfs.unexpected("no_raid_state_in_file", path, value)
     return value
 
 
 def _number(path: Path) -> int:
-    value = sysfs.number(path)
-    if value is None:
-        raise SysfsError("sys_unread", path=str(path))
-    return value
+    return sysfs.needed(sysfs.number, path)
 
 
 def _count(path: Path) -> int | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.wording.errors import WordedError
@@ -52,6 +53,17 @@ def lack(paths: Iterable[Path]) -> Unmeasured:
                 found.add(Unmeasured.NO_ANSWER)
     worst = (Unmeasured.NO_ANSWER, Unmeasured.NOT_PERMITTED)
     return next((one for one in worst if one in found), Unmeasured.NOT_OFFERED)
+
+
+Value = TypeVar("Value")
+
+
+def needed(read: Callable[[Path], Value | None], path: Path) -> Value:
+    """What `read` makes of a file. Raises SysfsError where it cannot be read too."""
+    value = read(path)
+    if value is None:
+        raise SysfsError("sys_unread", path=str(path))
+    return value
 
 
 def content(path: Path) -> bytes | None:

@@ -33,10 +33,6 @@ _SIDE_OF: Mapping[Worse, Literal["low", "high"]] = MappingProxyType(
 )
 
 
-class AdviceFileError(Exception):
-    """rigproof's own file of causes is wrong; the message names file and entry."""
-
-
 @dataclass(frozen=True, slots=True)
 class AdviceBook:
     """Advice by measurement, by event (`xid`, or `xid.79` for one code), by kind of symptom."""
@@ -80,16 +76,16 @@ class _Sheet(Strict, frozen=True):
 
 @functools.cache
 def shipped() -> AdviceBook:
-    """rigproof's own. Raises AdviceFileError, MeasurementFileError or FixtureMissing."""
+    """rigproof's own. Raises DataFileError."""
     return read(resources.locate("causes.toml"), measurements.shipped())
 
 
 def read(path: Path, families: Measurements) -> AdviceBook:
     """The advice of one file for events, and that of the families.
 
-    Raises AdviceFileError if anything is wrong, and for an event that is listed twice.
+    Raises DataFileError if anything is wrong, and for an event that is listed twice.
     """
-    sheet = resources.read(path, _Sheet, AdviceFileError)
+    sheet = resources.read(path, _Sheet)
     of = {name: sided(one) for name, one in families.by_name.items()}
     events: dict[str, Advice] = {}
     kinds: dict[Symptom, Advice] = {}
@@ -103,7 +99,7 @@ def read(path: Path, families: Measurements) -> AdviceBook:
             _put(events, entry.events, entry)
             _put(kinds, entry.kinds, entry)
         except ValueError as error:
-            raise AdviceFileError(f"{path.name}, {_name(row, number)}: {error}") from error
+            raise resources.DataFileError(f"{path.name}, {_name(row, number)}: {error}") from error
     return AdviceBook(of, events, kinds)
 
 

@@ -22,7 +22,7 @@ class UnknownLanguage(Exception):
 
 
 def language(code: str) -> Language:
-    """One language by its code. Raises BrokenCatalogue or FixtureMissing."""
+    """One language by its code. Raises BrokenCatalogue or DataFileError."""
     if code == ENGLISH.code:
         return ENGLISH
     folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"

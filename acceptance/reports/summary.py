@@ -17,7 +17,6 @@ from acceptance.core.record import Outcome
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.journal import older
 from acceptance.journal.run import Run
 from acceptance.machine import waiver_lines
 from acceptance.reports import explanation, headline, languages
@@ -220,7 +219,7 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
         for judged in check.judged
         if judged.due.limit is None
         and judged.value is not None
-        and (judged.due.origin in (NO_SHEET, NO_ARCHITECTURE) or older.is_no_model(judged.due))
+        and judged.due.origin in (NO_SHEET, NO_ARCHITECTURE)
     ]
     if not found:
         return None

@@ -5,7 +5,6 @@ Its shape is declared here and published in `docs/verdict.schema.json`.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,10 +13,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from acceptance.core import message, parts
+from acceptance.core import message
 from acceptance.core.collection import Session
 from acceptance.core.declared import Declared, Fact
-from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet
@@ -26,22 +25,18 @@ from acceptance.core.record import Outcome, Postponed
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
-from acceptance.diagnosis.gravity import by_gravity
-from acceptance.expect import measurements
 from acceptance.journal.run import Run
 from acceptance.machine import changes
 from acceptance.reports import headline, plain_json, summary, verified_load
-from acceptance.reports.explanation import Explanation, ShownCause, explain
+from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.headline import Headline
-from acceptance.reports.locations import Location, Locations, find_locations
+from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
 SCHEMA: Literal[7] = 7  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# The shape before, which had no `declared`: fleets hold verdicts of several versions.
-BEFORE: Literal[6] = 6
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -371,7 +366,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schema: Annotated[
-        Literal[6, 7], Meta(description="the number of this shape; another is another shape")
+        Literal[7], Meta(description="the number of this shape; another is another shape")
     ]
     verdict: Annotated[
         VerdictWord,
@@ -457,14 +452,11 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     caveats: (
         Annotated[
             tuple[Caveat, ...],
-            Meta(description="what the verdict does not cover; absent before `schema` 7"),
+            Meta(description="what the verdict does not cover"),
         ]
         | UnsetType
     ) = UNSET
-    headline: (
-        Annotated[Head, Meta(description="absent of a PASS, and of a run of an older rigproof")]
-        | UnsetType
-    ) = UNSET
+    headline: Annotated[Head, Meta(description="absent of a PASS")] | UnsetType = UNSET
 
     @property
     def failures(self) -> tuple[Row, ...]:
@@ -504,7 +496,6 @@ def schema() -> dict[str, Any]:
     # A docstring is wrapped in the source; a description is one line.
     for one in (top, *components.values()):
         one["description"] = " ".join(one["description"].split())
-    top["properties"]["schema"]["enum"] = [SCHEMA]  # what is written, whatever can be read
     components["Bounds"]["anyOf"] = [{"required": ["low"]}, {"required": ["high"]}]
     return {
         "$schema": DIALECT,
@@ -694,54 +685,8 @@ def _as_head(found: Headline, closing: str) -> Head:
 
 
 def head(file: File) -> Head | None:
-    """The headline of a verdict, of an older version too; None of a PASS."""
-    if file.headline is not UNSET:
-        return file.headline
-    kind: FindingKind = "fail" if file.violations else "error"
-    rows = [(_found(kind, row), row) for row in file.violations or file.unjudged]
-    if not rows:
-        return None
-    first = by_gravity((finding for finding, _ in rows), measurements.shipped().by_name)[0]
-    row = next(row for finding, row in rows if finding is first)
-    found = headline.headline(first, _lesson(row), row.text, _places(first, file), len(rows) - 1)
-    return _as_head(found, f"{file.verdict}: {found.text}")
-
-
-def _found(kind: FindingKind, row: Row) -> Finding:
-    """What a row says, as a finding; a component that no version knows is left out."""
-    measurement, event = (None if one is UNSET else one for one in (row.measurement, row.event))
-    part = None
-    if row.component is not UNSET:
-        with contextlib.suppress(ValueError):
-            part = parts.parse(row.component)
-    return Finding(kind, row.check, row.code, row.values, measurement, part, event=event)
-
-
-def _lesson(row: Row) -> Explanation | None:
-    """The explanation that a row holds."""
-    if row.symptom is UNSET:
-        return None
-    causes = () if row.causes is UNSET else row.causes
-    told = tuple(
-        ShownCause(one.what, "" if one.tell is UNSET else one.tell, one.measured is True)
-        for one in causes
-    )
-    return Explanation(row.symptom, told, None if row.next is UNSET else row.next, None)
-
-
-def _places(finding: Finding, file: File) -> Locations:
-    """Where the part of a finding is, as far as a verdict says it: its serial number or UUID."""
-    part = finding.component
-    serial = next(
-        (
-            one.serial
-            for check in file.checks
-            for one in check.measurements
-            if part is not None and one.component == str(part) and one.serial is not UNSET
-        ),
-        None,
-    )
-    return Locations({} if part is None else {part: Location(serial=serial)})
+    """The headline of a verdict; None of a PASS."""
+    return None if file.headline is UNSET else file.headline
 
 
 def _declared(declared: Declared | None, waivers: Iterable[Waiver]) -> Declaration | UnsetType:
@@ -894,7 +839,7 @@ def _unreadable(content: bytes, error: Exception) -> UnreadableVerdict:
         return UnreadableVerdict("no_verdict", why=str(error))
     if schema > SCHEMA:
         return UnreadableVerdict("verdict_newer", found=schema, known=SCHEMA)
-    if schema < BEFORE:
+    if schema < SCHEMA:
         return UnreadableVerdict("verdict_older", found=schema, known=SCHEMA)
     return UnreadableVerdict("no_verdict", why=str(error))
 
@@ -904,8 +849,10 @@ def unreadable(run_id: str, reason: Message | str) -> bytes:
     text = words.text(reason)
     refusal = Row("run", text, "unreadable", {"text": text})
     content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (refusal,), (), (), (), (), (), {})
-    found = head(content)
-    return plain_json.render(structs.replace(content, headline=_known(found)))
+    finding = Finding("error", "run", refusal.code, refusal.values)
+    found = headline.headline(finding, None, text, Locations({}), 0)
+    first = _as_head(found, f"{content.verdict}: {found.text}")
+    return plain_json.render(structs.replace(content, headline=first))
 
 
 if __name__ == "__main__":

@@ -237,7 +237,6 @@ _DECIDE: dict[str, dict[str, str]] = {
         "trend": "trend_report trend | reports/trend_terminal",
     },
     "journal": {
-        "earlier_plan": "earlier_plan",
         "packed_samples": "packed_samples",
         "seal": "seal | run/supervisor run/unfinished",
     },

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from executable import executable
 from replay import host
 
 STRESS_NG = host.printed("stress-ng", ["--timeout", "1s", "--cpu", "0"])
-from executable import executable
-
 STRESS_NG_FAILING = STRESS_NG.replace(
     "stress-ng: metrc: [4543] stressor",
     (

@@ -14,8 +14,8 @@ from limit_lint import lint
 
 from acceptance.core.dtype import gemm_names, native_dtypes
 from acceptance.expect import architecture, measurements, sheet
-from acceptance.expect.measurements import MeasurementFileError
-from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError
+from acceptance.expect.sheet import LOCAL_COPY, Sheet
+from acceptance.resources import DataFileError
 
 BOOK: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("limit_book.toml").read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ def problems(file: Path) -> Iterator[str]:
             yield from _of_family(file)
         else:
             yield from (_of_architectures if file.name == sheet.NO_SHEET else _of_sheet)(file)
-    except (MeasurementFileError, SheetError) as refused:
+    except DataFileError as refused:
         yield str(refused)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from acceptance import resources
 from acceptance.expect import limit_version
-from acceptance.expect.limit_version import FILE, LimitVersionError, Recorded
+from acceptance.expect.limit_version import FILE, Recorded
 
 
 def text(recorded: Recorded) -> str:
@@ -25,7 +25,7 @@ def text(recorded: Recorded) -> str:
 def main() -> None:
     """Write the file anew."""
     path = resources.locate(FILE)
-    recorded = resources.read(path, Recorded, LimitVersionError)
+    recorded = resources.read(path, Recorded)
     today = datetime.now(UTC).date()
     path.write_text(text(limit_version.following(recorded, limit_version.digest(), today)))
 

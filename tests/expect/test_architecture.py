@@ -16,7 +16,8 @@ from acceptance import resources
 from acceptance.core.dtype import PEAKS, native_dtypes
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture, find
-from acceptance.expect.sheet import Sheet, SheetError
+from acceptance.expect.sheet import Sheet
+from acceptance.resources import DataFileError
 from acceptance.wording import words
 
 FOLDER = resources.locate("models")
@@ -158,10 +159,10 @@ def test_a_wrong_file_names_file_and_entry(tmp_path: Path, old: str, new: str, t
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     assert [one.name for one in architecture.read(tmp_path / "a.toml")] == ["Volta"]
     wrong = GOOD.replace(old, new)
-    assert told in refusal(architecture.read, tmp_path / "a.toml", wrong, SheetError)
+    assert told in refusal(architecture.read, tmp_path / "a.toml", wrong, DataFileError)
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SheetError, match=r"^a.toml: "):
+    with pytest.raises(DataFileError, match=r"^a.toml: "):
         architecture.read(tmp_path / "a.toml")
-    assert refusal(architecture.read, tmp_path / "a.toml", "\ud800", SheetError)
+    assert refusal(architecture.read, tmp_path / "a.toml", "\ud800", DataFileError)

@@ -20,7 +20,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect import declaration, loosest, measurements, plan_builder
 from acceptance.expect.collected import Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override, at_least, class_defaults, exactly
-from acceptance.expect.loosest import Bounds, Loosest, LoosestError
+from acceptance.expect.loosest import Bounds, Loosest
 from acceptance.expect.measurements import Measurement
 from acceptance.machine.machine_file import (
     DeclaredDimm,
@@ -30,6 +30,7 @@ from acceptance.machine.machine_file import (
     DeclaredMemory,
     Machine,
 )
+from acceptance.resources import DataFileError
 
 SHIPPED = measurements.shipped()
 OWN = Message("override_in", {"file": "box.toml"})
@@ -406,5 +407,5 @@ def test_what_a_family_may_say() -> None:
 def test_a_wrong_file(tmp_path: Path, old: str, new: str) -> None:
     text = resources.locate(loosest.FILE).read_text(encoding="utf-8")
     (tmp_path / loosest.FILE).write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(LoosestError, match=loosest.FILE):
-        resources.read(tmp_path / loosest.FILE, loosest.Book, LoosestError)
+    with pytest.raises(DataFileError, match=loosest.FILE):
+        resources.read(tmp_path / loosest.FILE, loosest.Book)

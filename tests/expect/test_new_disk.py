@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cases import each
 
+from acceptance import resources
 from acceptance.expect import new_disk
 
 
@@ -23,5 +24,5 @@ def test_a_share_that_would_fit_any_disk_is_refused(
     if sound:
         assert new_disk.read(path).most_used_percent == most
         return
-    with pytest.raises(new_disk.NewDiskError, match=r"new_disk.toml"):
+    with pytest.raises(resources.DataFileError, match=r"new_disk.toml"):
         new_disk.read(path)

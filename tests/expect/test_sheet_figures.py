@@ -12,8 +12,9 @@ from acceptance import resources
 from acceptance.expect import basis, disk_sheet, gpu_limits, sheet, sheet_figures, site_sheets
 from acceptance.expect.basis import BasisError
 from acceptance.expect.disk_sheet import DiskSheet
-from acceptance.expect.sheet import Sheet, SheetError
+from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import SiteSheetError
+from acceptance.resources import DataFileError
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -197,7 +198,7 @@ def test_a_shipped_sheet_that_somebody_changed_is_refused(monkeypatch: pytest.Mo
     one = BY_NAME["GeForce RTX 4090"]
     wrong = replace(one, peak=replace(one.peak, fp32=826))
     monkeypatch.setattr(sheet, "read_all", lambda _: (wrong,))
-    with pytest.raises(SheetError, match=r"GeForce RTX 4090: peak\.fp32 is 826"):
+    with pytest.raises(DataFileError, match=r"GeForce RTX 4090: peak\.fp32 is 826"):
         gpu_limits.sheets.__wrapped__()
 
 
@@ -243,5 +244,5 @@ def test_a_basis_gives_its_floor_to_so_many_digits() -> None:
 
 def test_a_file_of_tolerances_that_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "sheets.toml").write_text("[gpu]\n", encoding="utf-8")
-    with pytest.raises(SheetError, match=r"^sheets\.toml: "):
-        resources.read(tmp_path / "sheets.toml", sheet_figures.Figures, SheetError)
+    with pytest.raises(DataFileError, match=r"^sheets\.toml: "):
+        resources.read(tmp_path / "sheets.toml", sheet_figures.Figures)

@@ -6,7 +6,8 @@ import pytest
 from cases import each
 
 from acceptance import resources
-from acceptance.expect.thresholds import FILE, ThresholdError, Thresholds, thresholds
+from acceptance.expect.thresholds import FILE, Thresholds, thresholds
+from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate(FILE).read_text(encoding="utf-8")
 
@@ -30,5 +31,5 @@ def test_the_shipped_thresholds() -> None:
 def test_a_threshold_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / FILE
     path.write_text(SHIPPED.replace(old, new), encoding="utf-8")
-    with pytest.raises(ThresholdError, match=FILE):
-        resources.read(path, Thresholds, ThresholdError)
+    with pytest.raises(DataFileError, match=FILE):
+        resources.read(path, Thresholds)

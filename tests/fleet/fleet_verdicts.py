@@ -13,7 +13,7 @@ import msgspec
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.reports import verdict_json
-from acceptance.reports.verdict_json import Bounds, Check, Declaration, Figure, File, Row
+from acceptance.reports.verdict_json import Bounds, Check, Declaration, Figure, File, Head, Row
 
 # What the fixture `fleet` is: exit code, lines on standard output, standard error.
 Call = Callable[..., tuple[int, list[str], str]]
@@ -96,6 +96,15 @@ def place(
 ) -> Path:
     """Write a verdict of a machine into a fleet's folder; `under` is the folder of its run."""
     made = verdict(serial=f"GPU-{machine}", machine_id=f"id-{machine}") if file is None else file
+    rows = made.violations or made.unjudged
+    if rows and made.headline is msgspec.UNSET:
+        first = rows[0]
+        text = f"{first.check}: {first.text}"
+        again = f"; next: 'rigproof accept --only {first.check}'"
+        to_do = text if made.violations else f"{text}{again}"
+        closing = f"{made.verdict}: {text}"
+        head = Head(text, closing, first.check, to_do, len(rows) - 1, first.component)
+        made = msgspec.structs.replace(made, headline=head)
     content = msgspec.json.encode(made)
     path = folder / machine / under / ("verdict.json.gz" if packed else "verdict.json")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -162,7 +162,7 @@ def test_one_exclusive_job_is_pinned_to_a_node() -> None:
 
 def test_the_job_is_there_in_a_checkout() -> None:
     assert resources.deployment("slurm/job").read_text().startswith("#!/bin/sh\n")
-    with pytest.raises(resources.FixtureMissing, match="install rigproof again"):
+    with pytest.raises(resources.DataFileError, match="install rigproof again"):
         resources.deployment("slurm/nothing")
 
 

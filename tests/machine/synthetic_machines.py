@@ -306,7 +306,9 @@ class Run:
             else:
                 yield Measured(check.id, due.measurement, due.component, due.unit, value)
         outcome = "error" if lost else "skip" if skipped else "pass"
-        yield CheckEnded(check.id, outcome, "it is not there" if lost else "", check.seconds)
+        told = "it is not there" if lost else ""
+        codes = (why.value,) if outcome == "skip" else None
+        yield CheckEnded(check.id, outcome, told, check.seconds, codes)
 
     def verdict(self, *, as_root: bool = True) -> Verdict:
         """The run, judged."""

@@ -25,7 +25,7 @@ def test_what_travels_in_the_package_goes_first(
 ) -> None:
     monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "acceptance")
     with pytest.raises(
-        resources.FixtureMissing, match=r"data file 'models' is missing: install rigproof again"
+        resources.DataFileError, match=r"data file 'models' is missing: install rigproof again"
     ):
         resources.locate("models")
     (tmp_path / "fixtures/models").mkdir(parents=True)

@@ -349,7 +349,8 @@ def _check(
     message = made.troubles.get(check.id, "")
     if outcome == "fail":
         message = "\n".join(_faults(check, values))
-    yield end, CheckEnded(check.id, outcome, message, check.seconds * 0.98)
+    codes = {"fail": ("outside_limit",), "skip": ("skipped",)}.get(outcome)
+    yield end, CheckEnded(check.id, outcome, message, check.seconds * 0.98, codes)
 
 
 def _serial(component: Component) -> str | None:

@@ -168,6 +168,7 @@ def mixed_bodies() -> list[Body]:
             "fail",
             "gpu_count on machine: measured 0, limit = 1; basis: declared",
             0.1,
+            ("outside_limit",),
         ),
         CheckStarted("storage.health"),
         Skipped(

@@ -132,6 +132,7 @@ def live(gpus: int) -> Iterator[Body]:
         "fail",
         "copy_h2d on gpu0: measured 12 GB/s, limit >= 20 GB/s; basis: half",
         39.0,
+        ("outside_limit",),
     )
     yield CheckStarted("together.burn")
     yield MACHINE

@@ -10,7 +10,6 @@ import journals
 import samples
 from cases import each
 from hostile import FRAGMENTS, HARMFUL
-from msgspec import UNSET, structs
 
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
@@ -25,7 +24,6 @@ from acceptance.reports import headline, junit, languages, summary, verdict_json
 from acceptance.reports.headline import Headline
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.page import overview_svg, render
-from acceptance.reports.verdict_json import Row
 from acceptance.wording import words
 
 CHINESE = languages.choose("zh-CN", {})
@@ -230,7 +228,7 @@ def test_the_closing_line_begins_with_the_word_and_ends_with_the_counts() -> Non
     assert told.endswith(summary.counts(run.verdict, CHINESE))
 
 
-def test_the_file_has_it_and_of_an_older_file_it_is_the_same() -> None:
+def test_the_file_has_it() -> None:
     run = samples.mixed()
     first = headline.of_run(run)
     assert first is not None
@@ -244,28 +242,6 @@ def test_the_file_has_it_and_of_an_older_file_it_is_the_same() -> None:
         summary.closing_line(run),
     )
     assert (head.component, head.check, head.more) == (first.part, first.check, first.more)
-    older = verdict_json.head(structs.replace(file, headline=UNSET))
-    assert older is not None
-    assert (older.check, older.component, older.more) == (head.check, head.component, head.more)
-    assert (older.text, older.cause, older.next) == (head.text, head.cause, head.next)
-
-
-@each(
-    "row, part, next_",
-    [
-        (Row("a.b", "it said so", "a_code_of_then", {}), UNSET, UNSET),
-        (Row("a.b", "it said so", "a_code_of_then", {}, component="gpu0->"), UNSET, UNSET),
-        (Row("a.b", "it said so", "a_code_of_then", {}, component="gpu3"), "gpu3", UNSET),
-        (Row("a.b", "x", "code", {}, symptom="it said so", next="lspci"), UNSET, "lspci"),
-    ],
-)
-def test_an_older_file_is_read_as_far_as_it_goes(row: Row, part: object, next_: object) -> None:
-    run = samples.mixed()
-    file = verdict_json.read(verdict_json.render(run))
-    head = verdict_json.head(structs.replace(file, headline=UNSET, violations=(row,)))
-    assert head is not None
-    assert "it said so" in head.text
-    assert (head.component, head.next, head.more) == (part, next_, 0)
 
 
 def test_a_run_that_cannot_be_read_says_why() -> None:

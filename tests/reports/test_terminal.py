@@ -524,11 +524,6 @@ def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
             "1 figure of gpu0, gpu1 not judged: no model sheet",
         ),
         (
-            # as journals of older versions say it
-            (("gpu_sm_count", Gpu(0), "model sheets"), ("gemm_f16", Gpu(0), "architectures")),
-            "2 figures of gpu0 not judged: no model sheet gives a limit",
-        ),
-        (
             tuple(("gpu_sm_count", Gpu(n), NO_SHEET) for n in range(4)),
             "4 figures of 4 GPUs not judged: no model sheet",
         ),

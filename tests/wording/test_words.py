@@ -57,8 +57,6 @@ MAKERS = {
     "unexpected": 0,
     "unread": 2,
 }
-# The one module in which a journal's sentences are compared, whole, with those of findings.
-OLDER = "journal/older.py"
 TAKES_APART = {
     *("partition", "rpartition", "split", "rsplit", "splitlines", "replace", "translate"),
     *("removeprefix", "removesuffix", "startswith", "endswith", "find", "rfind", "index", "strip"),
@@ -81,7 +79,7 @@ PYTHONS = {"RuntimeError", "ValueError", "OSError", "PermissionError", "Validati
 # Errors of these rooms that have a sentence, and why no report shows it.
 SENTENCE_ERRORS = {
     # rigproof's own files: they end the command before a run, on standard error
-    *(("history", error) for error in ("DriftFileError", "NoiseFileError")),
+    *(("history", error) for error in ("DataFileError", "DataFileError")),
     # mistakes in the site's own checks, found before a run
     *(("run", "SiteFolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
     # what the arguments of nightly and schedule say that cannot be
@@ -466,7 +464,7 @@ def test_the_rule_finds_it(code: str) -> None:
     assert list(taken_apart(ast.parse(code).body[0]))
 
 
-def test_sentences_are_compared_where_older_journals_are_read_and_nowhere_else() -> None:
+def test_sentences_are_compared_nowhere() -> None:
     comparing = set()
     for name, tree in modules():
         for function in functions(tree):
@@ -477,7 +475,7 @@ def test_sentences_are_compared_where_older_journals_are_read_and_nowhere_else()
                     sides = (node.left, *node.comparators)
                     if not whole and any(is_sentence(one, held) for one in sides):
                         comparing.add(name)
-    assert comparing == {OLDER}
+    assert comparing == set()
 
 
 def is_literal_sentence(node: ast.AST) -> bool:
@@ -576,7 +574,7 @@ def test_findings_are_worded_by_those_who_print_them() -> None:
         )
     }
     english = {"observe", "notify", "run", "station"}  # for texts in English alone
-    printing = {"cli", views, "history", "journal", "reports", "session", "wording"}
+    printing = {"cli", views, "history", "reports", "session", "wording"}
     assert using == printing | english
 
 

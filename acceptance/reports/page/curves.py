@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from acceptance.core.limit import number
 from acceptance.core.spans import CheckSpan
@@ -20,7 +20,7 @@ UNITS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One metric of one GPU.
+    """One metric over time, of one part or of several.
 
     `lines` and `bands` are paths, `bottom` and `top` the ends of the scale, `least` and `most` the
     extremes.
@@ -29,11 +29,11 @@ class Plot:
     metric: str
     unit: str
     lines: tuple[str, ...]
-    bands: tuple[str, ...]
     bottom: str
     top: str
     least: str
     most: str
+    bands: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _plot(
         max(cell.most for cell in cells.values()),
     )
     shown = (number(value) for value in (bottom, top, least, most))
-    return Plot(metric, UNITS[metric], tuple(lines), tuple(bands), *shown)
+    return Plot(metric, UNITS[metric], tuple(lines), *shown, bands=tuple(bands))
 
 
 def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:

@@ -32,6 +32,7 @@ from acceptance.loads.storage.contract import (
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import pair_table, summary
 from acceptance.reports.page import bars
+from acceptance.reports.page.curves import Plot
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
 
@@ -63,19 +64,6 @@ class Grid:
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """One metric over time: its paths, the ends of the scale, and the extremes."""
-
-    name: str
-    unit: str
-    lines: tuple[str, ...]
-    bottom: str
-    top: str
-    least: str
-    most: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from acceptance.core.evidence import Table
 from acceptance.core.limit import number
 from acceptance.core.message import Message
 from acceptance.core.record import CheckStarted, Entry, Note
+from acceptance.reports.page.curves import Plot
 
 TABLE = "power_train"
 # The table's columns, each with the rounding of its scale.
@@ -22,19 +23,6 @@ _COLUMNS = ("s", "W", "MHz")
 _STEPS = (("power_w", "W", 50.0), ("sm_clock_mhz", "MHz", 100.0))
 MOST_ROWS = 200  # of a GPU; the power checks record no more
 MOST_GPUS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """One metric: a path for each GPU, the ends of the scale, and the extremes."""
-
-    metric: str
-    unit: str
-    lines: tuple[str, ...]
-    bottom: str
-    top: str
-    least: str
-    most: str
 
 
 @dataclass(frozen=True, slots=True)
