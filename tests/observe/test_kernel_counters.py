@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from machine_tree import Tree
 
-from acceptance.observe import edac
+from acceptance.observe import kernel_counters
 from acceptance.observe.sysfs import SysfsError
 
 MC = "sys/devices/system/edac/mc"
 
 
 def test_a_machine_without_a_driver_for_its_memory_counts_nothing(tmp_path: Path) -> None:
-    assert edac.read(tmp_path) == {}
+    assert kernel_counters.read_edac(tmp_path) == {}
 
 
 def test_the_counters_of_every_controller(tmp_path: Path) -> None:
@@ -20,10 +20,21 @@ def test_the_counters_of_every_controller(tmp_path: Path) -> None:
     tree.files(f"{MC}/mc0", ce_count=3, ue_count=0, ce_noinfo_count=9)
     tree.files(f"{MC}/mc1", ce_count="", ue_count=1)
     tree.files(f"{MC}/power", ce_count=7)
-    assert edac.read(tmp_path) == {"mc0/ce_count": 3, "mc0/ue_count": 0, "mc1/ue_count": 1}
+    assert kernel_counters.read_edac(tmp_path) == {
+        "mc0/ce_count": 3,
+        "mc0/ue_count": 0,
+        "mc1/ue_count": 1,
+    }
 
 
 def test_what_is_no_number(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{MC}/mc0", ce_count="many")
     with pytest.raises(SysfsError):
-        edac.read(tmp_path)
+        kernel_counters.read_edac(tmp_path)
+
+
+def test_growth_is_known_of_what_did_not_fall() -> None:
+    before, after = {"a": 3, "b": 1, "c": 5, "d": 0}, {"a": 4, "b": 0, "d": 0, "new": 2}
+    found = kernel_counters.growth(before, after)
+    assert found.grown == {"a": 1, "d": 0, "new": 2}
+    assert found.lost == ("b", "c")
