@@ -36,6 +36,8 @@ def read_edac(root: Path) -> dict[str, int]:
         if re.fullmatch(r"mc\d+", controller.name):
             for name in (CORRECTED, UNCORRECTED):
                 if (count := sysfs.number(controller / name)) is not None:
+                    if count < 0:
+                        raise sysfs.unexpected("no_counter_in_file", controller / name, str(count))
                     found[f"{controller.name}/{name}"] = count
     return found
 

@@ -27,8 +27,9 @@ def test_the_counters_of_every_controller(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_no_number(tmp_path: Path) -> None:
-    Tree(tmp_path).files(f"{MC}/mc0", ce_count="many")
+@pytest.mark.parametrize("count", ["many", "-1"])
+def test_what_is_no_count(tmp_path: Path, count: str) -> None:
+    Tree(tmp_path).files(f"{MC}/mc0", ce_count=count)
     with pytest.raises(SysfsError):
         kernel_counters.read_edac(tmp_path)
 
