@@ -3,6 +3,11 @@
 EDAC, the errors of the RAM by memory controller: Documentation/admin-guide/RAS/main.rst of Linux.
 `ce_count` and `ue_count` of a controller count all of its corrected and uncorrected errors, also
 those that the kernel log was told not to show (`edac_mc_log_ce`).
+
+AER, the errors of PCI Express by function: Documentation/ABI/testing has them in
+sysfs-bus-pci-devices-aer_stats, drivers/pci/pcie/aer.c counts them. Each message of a device counts
+once in the total, and once in each of the errors that it names: the total may be more or less than
+their sum, and no error alone is more than the total.
 """
 
 from __future__ import annotations
@@ -23,7 +28,14 @@ Counts = Mapping[str, int]  # by the name of the counter
 _Reader = Callable[[Path, Mapping[str, Component]], dict[Component, dict[str, int]]]
 
 EDAC = "memory-counted-edac"
+AER = "gpu-counted-aer"
 CORRECTED, UNCORRECTED = "ce_count", "ue_count"
+_AER_TOTALS = {
+    "aer_dev_correctable": "TOTAL_ERR_COR",
+    "aer_dev_nonfatal": "TOTAL_ERR_NONFATAL",
+    "aer_dev_fatal": "TOTAL_ERR_FATAL",
+}
+_AER_LINE = re.compile(r"(?P<name>\S(?:.*\S)?) (?P<count>[0-9]+)")
 
 
 def read_edac(root: Path) -> dict[str, int]:
@@ -46,8 +58,40 @@ def _edac(root: Path, _: Mapping[str, Component]) -> dict[Component, dict[str, i
     return {MEMORY: found} if (found := read_edac(root)) else {}
 
 
+def read_aer(device: Path) -> dict[str, int]:
+    """The totals, and each error that was counted, as "aer_dev_fatal DLP"; empty without the files.
+
+    Raises SysfsError for a file with an unknown line, and for one whose last line is not its total,
+    or not as much as each error.
+    """
+    found: dict[str, int] = {}
+    for file, total in _AER_TOTALS.items():
+        if (text := sysfs.text(device / file)) is None:
+            continue
+        counts: dict[str, int] = {}
+        for line in text.splitlines():
+            match = _AER_LINE.fullmatch(line)
+            if match is None or match["name"] in counts:
+                raise sysfs.unexpected("no_counter_in_file", device / file, line)
+            counts[match["name"]] = int(match["count"])
+        if next(reversed(counts)) != total or max(counts.values()) > counts[total]:
+            raise sysfs.unexpected("no_counter_in_file", device / file, line)
+        found |= {f"{file} {name}": n for name, n in counts.items() if n or name == total}
+    return found
+
+
+def _aer(root: Path, functions: Mapping[str, Component]) -> dict[Component, dict[str, int]]:
+    found: dict[Component, dict[str, int]] = {}
+    for address, part in functions.items():
+        counts = read_aer(root / "sys/bus/pci/devices" / address)
+        if counts:
+            own = {f"{address} {name}": count for name, count in counts.items()}
+            found.setdefault(part, {}).update(own)
+    return found
+
+
 # By the class of the components, as families have it: `<class>-counted-<source>`.
-_READERS: Mapping[str, _Reader] = {EDAC: _edac}
+_READERS: Mapping[str, _Reader] = {EDAC: _edac, AER: _aer}
 
 
 def read(inventory: Inventory, root: Path = Path("/")) -> dict[str, dict[str, dict[str, int]]]:
