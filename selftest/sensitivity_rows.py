@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acceptance.core.dtype import DTYPES
+from acceptance.expect import components, measurements
 
 # "any": the fault shows in all of these measurements, and the first that finds it is enough.
 # "each": these are separate faults, and the row tells the largest of what is needed.
@@ -211,11 +212,10 @@ COUNTED = (
         (
             "kernel messages of a hardware fault, faults in a disk's SMART report or its growth, "
             "self-tests of disks that failed, faults of a RAID array and of its members, "
-            "filesystems that became read-only, uncorrected memory errors, throttling that the "
-            "processor counts"
+            "filesystems that became read-only, throttling that the processor counts"
         ),
         r"kernel_faults_(before|during)|disk_(faults|growth|lifetime_faults|self_test_faults)"
-        r"|raid_(faults|growth)|filesystems_read_only|memory_errors_uncorrected"
+        r"|raid_(faults|growth)|filesystems_read_only"
         r"|cpu_throttle_events",
         ALL,
         less=False,
@@ -230,7 +230,11 @@ COUNTED = (
         ALL,
         less=False,
     ),
-    Asked("corrected memory errors", r"memory_errors_corrected", ALL, less=False),
+    *(
+        Asked(one.what, one.name, ALL, less=False)
+        for one in measurements.shipped().by_name.values()
+        if one.per in components.counted() and one.limit is not None
+    ),
     Asked(
         "lanes, or generations, of PCI Express missing under load",
         r"gpu_link_(width|gen)",

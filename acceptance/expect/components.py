@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 
@@ -14,7 +15,7 @@ from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
-from acceptance.expect import gpu_limits
+from acceptance.expect import gpu_limits, measurements
 from acceptance.loads.train.step_contract import NEO_GIB
 from acceptance.machine import gpu_health, network_card, scratch_place, topology
 from acceptance.machine.declared_disks import new_disks
@@ -25,6 +26,7 @@ from acceptance.machine.machine_file import Machine
 _AMPLE = 1 << 50  # bytes: more than any check on a filesystem asks for
 LEAST_MULTICAST = 3  # NCCL uses it between no fewer (ncclNvlsInit in its transport/nvls.cc)
 LEAST_EQUALS = 3  # of fewer equal cards nobody can say which one is the odd one
+_COUNTED = "-counted-"  # in the class of components of which the kernel counts something
 
 # Counters that not every GPU has, by the class of the components that have them.
 COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
@@ -46,6 +48,31 @@ COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
 def _all(*parts: object | None) -> object | None:
     """A value other than None where no part is None, else None."""
     return None if None in parts else parts
+
+
+@functools.cache
+def counted() -> tuple[str, ...]:
+    """The classes of components of which the kernel counts something, as the families have them."""
+    every = {one.per for one in measurements.shipped().by_name.values()}
+    return tuple(sorted(one for one in every if _COUNTED in one))
+
+
+def counting(kind: str) -> str:
+    """The class of the components that may have such counters: "memory" of those by EDAC."""
+    return kind.partition(_COUNTED)[0]
+
+
+def _counted(inventory: Inventory, names: Sequence[Component]) -> dict[str, tuple[Component, ...]]:
+    """The components with counters of the kernel, of the GPUs those under test."""
+    tested = {*names, *((GPUS,) if names else ())}
+    return {
+        kind: tuple(
+            one
+            for one in map(parse, inventory.counters.get(kind, ()))
+            if one in tested or not GPUS.holds(one)
+        )
+        for kind in counted()
+    }
 
 
 def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
@@ -75,11 +102,11 @@ def resolve(
     """
     groups = [group.cores for group in inventory.cpu.core_groups]
     return {
+        **_counted(inventory, names),
         "machine": (MACHINE,),
         "system": (SYSTEM,),
         "cpu": (CPU,),
         "memory": (MEMORY,),
-        "memory-edac": (MEMORY,) if inventory.memory.edac else (),
         "system-mounts": (SYSTEM,) if inventory.writable else (),
         "core": tuple(Core(core[0]) for cores in groups for core in cores),
         "core-with-peers": tuple(
@@ -420,6 +447,10 @@ def not_offered(components: Mapping[str, tuple[Component, ...]]) -> tuple[Messag
         found.append(Message("no_disk"))
     if not components["network-port"]:
         found.append(Message("no_network_card"))
+    for kind in counted():
+        of, source = components[counting(kind)], kind.partition(_COUNTED)[2].upper()
+        if of and not components[kind]:
+            found.append(Message("kernel_counts_none", {"source": source}))
     return (*found, *gpus_do_not_offer(components))
 
 

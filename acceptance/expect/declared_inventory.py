@@ -15,7 +15,8 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message
-from acceptance.expect import disk_sheet, gpu_names, sheet
+from acceptance.core.parts import MEMORY
+from acceptance.expect import components, disk_sheet, gpu_names, sheet
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import Sheets
 from acceptance.machine import network_card, pcie, scratch_place
@@ -102,6 +103,7 @@ def declared_machine(machine: Machine, sheets: Sheets, profile: str) -> Declared
         ),
         places={one: PciPlace(one, one, (), None, None) for one in _places(addresses, links)},
         writable=("/dev/root",),
+        counters=_of_kernel(len(cards)),
     )
     return DeclaredMachine(
         inventory,
@@ -390,9 +392,7 @@ def _memory(machine: Machine) -> Memory:
         for one in declared.dimm
     )
     unread = None if modules else Message("undeclared_modules")
-    # Any server's kernel counts errors of its memory.
-    counted = {"mc0/ce_count": 0, "mc0/ue_count": 0}
-    return Memory(total, total, modules or None, unread, None, None, edac=counted)
+    return Memory(total, total, modules or None, unread, None, None)
 
 
 def _disks(machine: Machine, sheets: Sheets) -> Iterator[Disk]:
@@ -475,6 +475,15 @@ def _link(number: int, declared: DeclaredLink) -> NetworkLink:
             name: 0 for name in sorted(counted) if infiniband is not name.startswith(("rx", "tx"))
         },
     )
+
+
+def _of_kernel(gpus: int) -> dict[str, dict[str, dict[str, int]]]:
+    """The counters of the kernel: any server's has them all."""
+    having = {"memory": (MEMORY,), "gpu": tuple(map(parts.Gpu, range(gpus)))}
+    return {
+        kind: {str(one): {} for one in having.get(components.counting(kind), ())}
+        for kind in components.counted()
+    }
 
 
 def _places(addresses: Sequence[str], links: Sequence[NetworkLink]) -> list[str]:

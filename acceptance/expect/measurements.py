@@ -29,7 +29,7 @@ _Rate = Annotated[float, msgspec.Meta(ge=0)]
 _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 # Tables that an entry may take from that of another measurement, by its name.
 _SHARED = ("noise", "noise_in_vm", "advice")
-_OWN = ("per_in", "ratio_of")  # keys that `like` does not take from another entry
+_OWN = ("per_in", "ratio_of", "events")  # keys that `like` does not take from another entry
 # Nor these, where the entry has another one of its own.
 _REPLACED = {
     "limit": ("no_limit",),
@@ -130,6 +130,7 @@ class Entry(Strict, frozen=True, kw_only=True):
     ratio_of: _Names | None = None
     fact: bool = False
     waivable: bool = True
+    events: tuple[Text, ...] = ()
     limit: _ClassLimit | None = None
     no_limit: Text | None = None
     noise: Noise | None = None
@@ -189,7 +190,8 @@ class Measurement:
     the unit's spread applies, `noise_in_vm` where a VM has none of its own. `incomparable` says why
     two runs cannot be compared, `exempt` why its nights cannot. `advice_of` is the measurement,
     perhaps of another family, at whose entry the advice stands. `own` is how far a machine file may
-    go with it, `plausible` what a value can be at best, where nothing says more.
+    go with it, `plausible` what a value can be at best, where nothing says more. `events` are the
+    kernel's events of the same component that say the same as a count made after the run.
     """
 
     name: str
@@ -214,6 +216,7 @@ class Measurement:
     advice_of: str
     own: Bounds
     plausible: Limit | None = None
+    events: tuple[str, ...] = ()
 
     def measured_by(self, check: str) -> Measures:
         """What a check (its id without a parameter) declares if it measures this."""
@@ -339,6 +342,7 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
             advice_of=advice_of,
             own=own,
             plausible=plausible,
+            events=entry.events,
         )
 
 

@@ -13,22 +13,14 @@ from msgspec.structs import replace
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message, Quantity, Range, known
-from acceptance.core.parts import Gpu, Part
+from acceptance.core.parts import GPUS, Gpu, Part
 from acceptance.core.record import HARMFUL, Event
 from acceptance.core.verdict import Verdict
+from acceptance.expect import measurements
 
 RUN = "run"
 # The check of the kernel's log reads again what the watch saw at its moment.
 KERNEL_FAULTS = "kernel_faults_during"
-# What is counted after the run, and the kernel's events of the same component that say the same.
-_OF_EVENTS: Mapping[str, frozenset[str]] = {
-    "filesystems_read_only": frozenset({"disk.read-only"}),
-    "gpu_ecc_uncorrected_new": frozenset({"xid.48", "xid.94", "xid.95"}),
-    "gpu_remapped_new": frozenset({"xid.63", "xid.64"}),
-    "gpu_retired_new": frozenset({"xid.63", "xid.64"}),
-    "memory_errors_uncorrected": frozenset({"edac"}),
-    "raid_faults": frozenset({"disk.raid"}),
-}
 # An operation of a storage test that its disk failed, and what the kernel says of a disk.
 _DISK_FAILED, _OF_DISK = "storage_failed", "disk."
 # A measurement that says nothing more of a component of which one of these failed.
@@ -54,7 +46,8 @@ def mark(
 ) -> Verdict:
     """The verdict, of each fault one finding that counts.
 
-    `events` are those of the whole run; `functions` gives the GPU by its PCI function.
+    `events` are those of the whole run; `functions` gives the GPU by its PCI function, and all GPUs
+    by a bridge above several.
     """
     every = {(RUN, number): finding for number, finding in enumerate(verdict.findings)}
     for check in verdict.checks:
@@ -134,14 +127,16 @@ def _of_events(
     """
     finding = places[place]
     measured = finding.values.get("measured")
-    kinds = _OF_EVENTS.get(finding.measurement or "", frozenset())
+    entry = measurements.shipped().get(finding.measurement or "")
+    kinds = frozenset(entry.events if entry is not None else ())
     whole = finding.measurement == KERNEL_FAULTS
     if not isinstance(measured, Quantity):
         return
 
     def is_of(part: Component | None) -> bool:
         named = None if part is None else functions.get(part, part)
-        return not isinstance(finding.component, Gpu) or named == finding.component
+        of_gpus = isinstance(finding.component, Gpu) or finding.component == GPUS
+        return not of_gpus or named == finding.component
 
     seen = [
         one.text

@@ -21,8 +21,7 @@ from acceptance.core.verdict import Verdict, VerdictWord
 from acceptance.journal import duplicates, reader, seal
 from acceptance.journal.reader import Journal
 from acceptance.journal.seal import Seal
-from acceptance.machine import changes, matching, observation
-from acceptance.machine.gpu import gpus
+from acceptance.machine import changes, matching, observation, topology
 from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def _judged(
     troubles = [*found.troubles]
     if found.digest is not None:
         troubles += seal.other_parts(entries, matching.identities(inventory))
-    functions = {parse(gpu.pci_address): gpu.name for gpu in gpus(inventory)}
+    functions = {parse(one): part for one, part in topology.gpu_functions(inventory).items()}
     events = [entry.body for entry in entries if isinstance(entry.body, Event)]
     return Run(
         folder=folder,

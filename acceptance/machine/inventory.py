@@ -285,8 +285,9 @@ class Inventory:
 
     `pci` holds NVIDIA's functions only; `places` holds the places of GPUs and network cards in the
     PCI tree, by address. `writable` are the sources ("/dev/sda2") of the local filesystems that
-    were mounted and could be written to. A list that was not captured is None; an empty one shows
-    that there is no such part.
+    were mounted and could be written to. `counters` are the kernel's counters of faults, by class
+    of components, component and name. A list that was not captured is None; an empty one shows that
+    there is no such part.
     """
 
     cpu: Cpu
@@ -298,6 +299,7 @@ class Inventory:
     nvml: NvmlAnswer
     places: dict[str, PciPlace] = field(default_factory=dict)
     writable: tuple[str, ...] | None = None
+    counters: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +310,7 @@ class Memory:
     `available_bytes` is what a program could allocate now. `dimms` is None when the modules could
     not be read (root only); `dimms_unread` then says why, with the cure, and `dimms_unread_why`
     which kind of reason it is (None in the journals of an older rigproof). `slots_total` includes
-    empty slots, which `empty_slots` names; `ecc` is as the firmware reports it. `edac` are the
-    errors that the kernel has counted, by memory controller ("mc0/ce_count").
+    empty slots, which `empty_slots` names; `ecc` is as the firmware reports it.
     """
 
     total_bytes: int | None
@@ -319,7 +320,6 @@ class Memory:
     slots_total: int | None
     ecc: str | None
     empty_slots: tuple[EmptySlot, ...] | None = None
-    edac: dict[str, int] = field(default_factory=dict)
     dimms_unread_why: Unmeasured | None = None
 
     @property

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
+from acceptance.core.parts import GPUS
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, NvmlPair, PciPlace
 
@@ -75,6 +77,19 @@ class Topology:
 
 def _is_nvlink(cell: str) -> bool:
     return cell.startswith("NV")
+
+
+def gpu_functions(inventory: Inventory) -> dict[str, Component]:
+    """The GPU of each PCI function by address: the GPU's own, and the bridges above it.
+
+    A bridge above several GPUs belongs to all of them together.
+    """
+    found: dict[str, Component] = {}
+    for gpu in gpus(inventory):
+        place = inventory.places.get(gpu.pci_address)
+        for address in (gpu.pci_address, *(place.bridges if place else ())):
+            found[address] = GPUS if address in found else gpu.name
+    return found
 
 
 def cards(inventory: Inventory) -> dict[str, str]:

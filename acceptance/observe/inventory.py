@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from acceptance.machine.inventory import Inventory
@@ -10,6 +11,7 @@ from acceptance.observe import (
     board,
     cpu,
     filesystem,
+    kernel_counters,
     memory,
     network,
     nvml,
@@ -43,7 +45,7 @@ def observe(
     links, functions = network.read(root), pci.read(root)
     placed = [function.address for function in functions if function.is_display]
     placed += [link.pci_address for link in links if link.pci_address is not None]
-    return Inventory(
+    found = Inventory(
         cpu=cpu.read(root),
         memory=memory.read(root, deadline=deadline, run=run, program=dmidecode),
         disks=storage.read(root),
@@ -54,6 +56,7 @@ def observe(
         places=pci_place.read(root, tuple(dict.fromkeys(placed))),
         writable=_writable(root),
     )
+    return replace(found, counters=kernel_counters.read(found, root))
 
 
 def _writable(root: Path) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from acceptance.core.message import Message
 from acceptance.core.unmeasured import Unmeasured, no_answer, not_permitted
 from acceptance.machine.inventory import Memory
-from acceptance.observe import dmi, edac, sysfs
+from acceptance.observe import dmi, sysfs
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramMissing, ProgramResult
@@ -32,7 +32,6 @@ def read(
     /proc/meminfo.
     """
     total, available = _meminfo(root / "proc/meminfo")
-    counted = edac.read(root)
     try:
         tables = _tables(deadline, run, program)
     except ProgramMissing as missing:
@@ -50,11 +49,8 @@ def read(
             tables.slots_total,
             tables.ecc,
             tables.empty_slots,
-            counted,
         )
-    return Memory(
-        total, available, None, gap.reason, None, None, edac=counted, dimms_unread_why=gap.why
-    )
+    return Memory(total, available, None, gap.reason, None, None, dimms_unread_why=gap.why)
 
 
 def _tables(

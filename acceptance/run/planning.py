@@ -558,15 +558,6 @@ def _of_some_gpus(pattern: str | None, count: int) -> bool:
     return any(0 < sum(one.matches(pattern) for one in group) < len(group) for group in groups)
 
 
-def _gpu_functions(inventory: Inventory) -> list[Component]:
-    """The PCI functions of the GPUs and of the bridges above them."""
-    addresses: dict[str, None] = {}
-    for gpu in gpus(inventory):
-        place = inventory.places.get(gpu.pci_address)
-        addresses |= dict.fromkeys((gpu.pci_address, *(place.bridges if place else ())))
-    return [parse(address) for address in addresses]
-
-
 def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list[Message]:
     """What is not run because these GPUs are missing."""
     return [Message("gpus_not_run", {"why": why})] if missing else []
@@ -807,7 +798,7 @@ def prepare(options: Options) -> PreparedRun:
             siblings=components.siblings(declared, inventory, names, scratches),
             any_profile=some_profile,
             missing=missing,
-            gpu_functions=_gpu_functions(inventory),
+            gpu_functions=tuple(map(parse, topology.gpu_functions(inventory))),
             turns=topology.host_turns(inventory, gpus(inventory, names)),
             own_s=chosen.seconds,
             own_memory_gib=own_gib if MEMORY_TEST in chosen.seconds else None,

@@ -6,25 +6,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from pathlib import Path
+from statistics import median
 
 import pytest
 
 from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
-from acceptance.core.message import Message, Quantity, Text
+from acceptance.core.message import Listed, Message, Quantity, Text
 from acceptance.core.parts import GPUS, Pair
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.diagnosis import peer_paths, slow_paths, transports
+from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
 from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WITH_MULTICAST, Ask
 from acceptance.loads.miscompare import of_arm
 from acceptance.machine import topology
-from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.observe import kernel_counters, pci
 from acceptance.session.check import Check
 from acceptance.session.loads import Loads, Place, alone
+from acceptance.session.reading_loss import loss, refuse
 from acceptance.session.tools import Outputs, Tools
 from acceptance.suites.fixtures import collectives, gpu_links
 from acceptance.tools import bandwidth_test, nvbandwidth, p2p_bandwidth
@@ -464,3 +469,70 @@ def test_peers(
         counts[path.pair] = float(len(path.open))
         notes[path.pair] = peer_paths.note(path)
     check(peer_paths.CONTRADICTIONS, counts, notes=notes, skipped=skipped)
+
+
+# Measurement -> the files with the counters of the kernel (AER) whose growth it is.
+AER = {
+    "aer_uncorrected": ("aer_dev_nonfatal", "aer_dev_fatal"),
+    "aer_corrected": ("aer_dev_correctable",),
+}
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures(*AER, "aer_doubts")
+def test_aer(
+    inventory: Inventory,
+    due_gpus: tuple[Gpu, ...],
+    machine: Machine | None,
+    root: Path,
+    check: Check,
+) -> None:
+    """Errors of PCI Express that the kernel counted during the run (AER), of each GPU and of the
+    bridges above it, up to the root port.
+
+    Measured: the growth of the kernel's counters from before the run until after it, where it has
+    any: fatal and non-fatal errors together, and corrected ones, which are also compared between
+    equal GPUs on equal links. What bridges above several GPUs counted belongs to all of them
+    together. Not measured: errors that the firmware keeps to itself.
+    """
+    since = kernel_counters.since(inventory, kernel_counters.AER, root)
+    answering = [gpu for gpu in due_gpus if gpu.answers]
+    fallen = [gpu.name for gpu in answering if not pci.answers(gpu.pci_address, root)]
+    named = Listed(tuple(map(str, fallen)))
+    left_out = after_fault(Message("gpus_fallen_off_before", {"gpus": named}))
+    skipped: dict[Component, Gap] = {
+        part: left_out for part in since if since[part].lost and any(map(part.holds, fallen))
+    }
+    values: dict[str, dict[Component, float]] = {}
+    for measurement, files in AER.items():
+        values[measurement], notes = {}, {}
+        for part in check.components(measurement):
+            own = since[part].of(*files)
+            count = sum(n for name, n in own.grown.items() if " TOTAL_ERR_" in name)
+            if count or not own.lost:
+                values[measurement][part] = float(count)
+                told = tuple(f"{name} +{n}" for name, n in own.grown.items() if n)
+                notes[part] = Message("note", {"text": Listed(told)}) if told else None
+        check(
+            measurement,
+            values[measurement],
+            skipped=skipped,
+            notes=notes,
+            serials=uuids(due_gpus),
+        )
+    corrected = values["aer_corrected"]
+    equal = components.link_siblings(machine, inventory, [gpu.name for gpu in due_gpus]).values()
+    doubts = {
+        part: float(count > 0 and any(_alone(part, group, corrected) for group in equal))
+        for part, count in corrected.items()
+    }
+    check("aer_doubts", doubts, skipped=skipped, serials=uuids(due_gpus))
+    lost = [(part, since[part].lost) for part in check.components("aer_doubts") - skipped.keys()]
+    refuse(loss(part, Listed(names)) for part, names in lost if names)
+
+
+def _alone(part: Component, group: Sequence[Component], counts: Mapping[Component, float]) -> bool:
+    """Whether a part is one of a group of which most others counted nothing."""
+    others = [counts[one] for one in group if one != part and one in counts]
+    return part in group and bool(others) and median(others) == 0

@@ -13,7 +13,7 @@ from acceptance.core.parts import MEMORY
 from acceptance.core.unmeasured import after_fault
 from acceptance.loads.cpu.contract import Groups, MemoryBandwidth, MemoryRandom
 from acceptance.machine.inventory import Inventory, known
-from acceptance.observe import edac
+from acceptance.observe import kernel_counters
 from acceptance.session.check import Check
 from acceptance.session.loads import Loads, Place
 from acceptance.session.reading_loss import loss, refuse
@@ -24,8 +24,8 @@ from acceptance.tools import stressapptest
 
 # Measurement -> the counter of each memory controller whose growth it is.
 EDAC = {
-    "memory_errors_uncorrected": edac.UNCORRECTED,
-    "memory_errors_corrected": edac.CORRECTED,
+    "memory_errors_uncorrected": kernel_counters.UNCORRECTED,
+    "memory_errors_corrected": kernel_counters.CORRECTED,
 }
 
 
@@ -134,18 +134,15 @@ def test_errors(inventory: Inventory, root: Path, check: Check) -> None:
     Measured: the growth of every memory controller's counters, from before the run until after it,
     where the kernel has a driver for them. Not measured: errors that the firmware keeps to itself.
     """
-    before, after = inventory.memory.edac, edac.read(root)
-    losses: list[Message] = []
+    (of_memory,) = kernel_counters.since(inventory, kernel_counters.EDAC, root).values()
+    losses = [loss(MEMORY, name) for name in of_memory.lost]
     for measurement, counter in EDAC.items():
-        names = [name for name in before if name.endswith(counter)]
-        lost = [name for name in names if after.get(name, -1) < before[name]]
-        losses += [loss(MEMORY, name) for name in lost]
-        grew = {name: after[name] - before[name] for name in names if name not in lost}
-        told = tuple(f"{name} +{count}" for name, count in grew.items() if count)
-        if names and (told or not lost):
+        own = of_memory.of(counter)
+        told = tuple(f"{name} +{count}" for name, count in own.grown.items() if count)
+        if told or (own.grown and not own.lost):
             check(
                 measurement,
-                {MEMORY: float(sum(grew.values()))},
+                {MEMORY: float(sum(own.grown.values()))},
                 notes={MEMORY: Message("note", {"text": Listed(told)}) if told else None},
             )
     refuse(losses)

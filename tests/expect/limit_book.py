@@ -40,7 +40,12 @@ def _of_family(file: Path) -> Iterator[str]:
     ]
     found = {one.name: one.limit for one in own if one.limit is not None}
     names = {one.name for one in own}
-    booked = _booked("judged", names)
+    counted = {
+        one.name
+        for one in own
+        if not one.waivable and one.limit is not None and one.limit.high is not None
+    }
+    booked = _unwaivable(counted) | _booked("judged", names)
     yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
     yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
     for name in found.keys() & booked.keys():
@@ -59,6 +64,12 @@ def _of_family(file: Path) -> Iterator[str]:
         for value in refused[name]["values"]:
             if not ((low is not None and value < low) or (high is not None and value > high)):
                 yield f"{name}: a machine file may accept {value:g}"
+
+
+def _unwaivable(names: set[str]) -> dict[str, dict[str, Any]]:
+    """The row of counts that no waiver excuses, for each of these names."""
+    (row,) = (row for row in BOOK["judged"] if row.get("unwaivable"))
+    return dict.fromkeys(names, row)
 
 
 def _booked(kind: str, names: set[str]) -> dict[str, dict[str, Any]]:

@@ -90,7 +90,7 @@ def test_a_machine_that_declares_nothing() -> None:
         "system": (SYSTEM,),
         "cpu": (CPU,),
         "memory": (MEMORY,),
-        "memory-edac": (),
+        **dict.fromkeys(components.counted(), ()),
         "system-mounts": (),
         "core": (Core(0), Core(1), Core(2), Core(3)),
         "core-with-peers": (Core(0), Core(1), Core(2), Core(3)),
@@ -285,7 +285,12 @@ def test_what_a_machine_does_not_show_is_said() -> None:
         "single cores",
         "disk health",
         "network cards",
+        "errors that the kernel counts by EDAC",
     ]
+    counting = replace(seen, counters={"memory-counted-edac": {"memory": {"mc0/ue_count": 0}}})
+    found = components.resolve(None, counting, EVERYTHING, ())
+    assert found["memory-counted-edac"] == (MEMORY,)
+    assert "kernel_counts_none" not in [one.code for one in components.not_offered(found)]
     one = replace(seen, cpu=replace(seen.cpu, core_groups=(CoreGroup("all", ((0,),)),)))
     assert [
         line.split(":")[0] for line in not_offered(components.resolve(None, one, EVERYTHING, ()))
@@ -293,6 +298,7 @@ def test_what_a_machine_does_not_show_is_said() -> None:
         "slow cores",
         "disk health",
         "network cards",
+        "errors that the kernel counts by EDAC",
     ]
 
 

@@ -10,8 +10,16 @@ from cases import each
 from fake_nvml import FakeNvml
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.core.parts import GPUS, Gpu
 from acceptance.machine import topology
-from acceptance.machine.inventory import Inventory, NvLink, NvmlAnswer, NvmlDevice, NvmlPair
+from acceptance.machine.inventory import (
+    Inventory,
+    NvLink,
+    NvmlAnswer,
+    NvmlDevice,
+    NvmlPair,
+    PciPlace,
+)
 from acceptance.machine.topology import Topology
 from acceptance.observe import gpu_traits, pci_place
 from acceptance.observe.inventory import observe
@@ -157,3 +165,21 @@ def test_a_machine_with_nothing_to_show() -> None:
 @each("numbers, text", [((), ""), ((3,), "3"), ((0, 1, 2, 5, 7, 8), "0-2,5,7-8")])
 def test_ranges(numbers: tuple[int, ...], text: str) -> None:
     assert topology.ranges(numbers) == text
+
+
+def test_a_bridge_above_one_gpu_is_of_that_gpu_and_one_above_several_of_all(tree: Tree) -> None:
+    seen, _ = look(tree, (), ())
+    root, ports = "0000:00:01.0", ("0000:10:00.0", "0000:10:01.0")
+    places = {
+        address: PciPlace(address, "pci0000:00", (root, port), None, None)
+        for address, port in zip((FIRST, SECOND), ports, strict=True)
+    }
+    seen = dataclasses.replace(seen, places=places)
+    assert topology.gpu_functions(seen) == {
+        root: GPUS,
+        ports[0]: Gpu(0),
+        FIRST: Gpu(0),
+        ports[1]: Gpu(1),
+        SECOND: Gpu(1),
+    }
+    assert set(topology.gpu_functions(dataclasses.replace(seen, places={}))) == {FIRST, SECOND}

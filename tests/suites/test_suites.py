@@ -9,7 +9,6 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gpu_machine
@@ -30,7 +29,7 @@ from acceptance.expect import gpu_limits
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Dimm, Disk, EmptySlot, Inventory, NvmlAnswer, NvmlDevice
 from acceptance.machine.machine_file import Machine
-from acceptance.observe import draft
+from acceptance.observe import draft, kernel_counters
 from acceptance.observe import storage as observe_storage
 from acceptance.observe.inventory import observe
 from acceptance.observe.nvml_call import GPU_IS_LOST
@@ -799,7 +798,8 @@ def test_memory_errors_that_the_kernel_counted(
     tree, check = Tree(tmp_path), Recorder()
     place = "sys/devices/system/edac/mc/mc0"
     tree.files(place, **after)
-    machine = SimpleNamespace(memory=SimpleNamespace(edac={"mc0/ce_count": 3, "mc0/ue_count": 0}))
+    counted = {"memory": {"mc0/ce_count": 3, "mc0/ue_count": 0}}
+    machine = dataclasses.replace(gpu_machine.machine(), counters={kernel_counters.EDAC: counted})
     given: Any = machine, tmp_path, check
     if lost is None:
         memory.test_errors(*given)
