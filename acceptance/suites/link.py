@@ -524,7 +524,7 @@ def test_aer(
     corrected = values["aer_corrected"]
     equal = components.link_siblings(machine, inventory, [gpu.name for gpu in due_gpus]).values()
     doubts = {
-        part: float(count > 0 and any(_alone(part, group, corrected) for group in equal))
+        part: float(count > 0 and any(_only_one(part, group, corrected) for group in equal))
         for part, count in corrected.items()
     }
     check("aer_doubts", doubts, skipped=skipped, serials=uuids(due_gpus))
@@ -532,7 +532,9 @@ def test_aer(
     refuse(loss(part, Listed(names)) for part, names in lost if names)
 
 
-def _alone(part: Component, group: Sequence[Component], counts: Mapping[Component, float]) -> bool:
+def _only_one(
+    part: Component, group: Sequence[Component], counts: Mapping[Component, float]
+) -> bool:
     """Whether a part is one of a group of which most others counted nothing."""
     others = [counts[one] for one in group if one != part and one in counts]
     return part in group and bool(others) and median(others) == 0

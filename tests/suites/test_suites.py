@@ -9,6 +9,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gpu_machine
