@@ -42,7 +42,6 @@ SECONDS = 7.0  # of burn: every format has its two turns
 LIMIT_S = 400.0
 WRAPPER = """\
 #!/bin/bash
-if [ "$1" = -m ] && [ "$2" = {program} ]; then set -- "$@" --inject {fault}; fi
 if [ "$1" = -m ] && [ "$2" = acceptance.loads ] && [[ $3 == *'"load":"{program}"'* ]]; then
     set -- "$1" "$2" "${{3%\\}}}},\\"inject\\":\\"{fault}\\"}}"
 fi
