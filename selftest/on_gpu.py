@@ -61,7 +61,7 @@ def interpreter(folder: Path, program: str, fault: str) -> Path:
     (site,) = folder.glob("lib/python3*/site-packages")
     own = [
         Path(__file__).resolve().parents[1],
-        *(Path(one) for one in sys.path if "site-packages" in one),
+        *(Path(one).resolve() for one in sys.path if one),
     ]
     (site / "this.pth").write_text("".join(f"{one}\n" for one in own), encoding="utf-8")
     return python
