@@ -31,7 +31,7 @@ TYPED = ["gpu_gemm", "dtypes=f64,bf16", "seconds=6", "size=4096", "inject=slow"]
 
 
 def test_argv_is_the_ask() -> None:
-    for ask in (GEMM, Ask(dtypes=("i8",), seconds=0.5)):
+    for ask in (GEMM, Ask(dtypes=("i8",), seconds=0.5, size=64)):
         assert asks.of_argv(asks.argv("/usr/bin/python3", ask)) == ask
     assert asks.of_argv(("gpu-burn", "-tc", "60", "1")) is None
 

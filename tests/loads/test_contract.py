@@ -11,9 +11,10 @@ from typing import Any
 import pair_outputs
 import pytest
 from cases import each
-from load_texts import Change, Lines, changed, hello, printed, refusal
+from load_texts import Change, Lines, changed, hello, printed, refusal, refusal_message
 from wrong_results import REPEATED
 
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.loads import contract
 from acceptance.loads.asks import ASKS, AnyAsk
@@ -145,7 +146,8 @@ def test_a_table_and_a_log_that_are_due_must_be_there(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Ask, "due", due)
     assert code(whole) == ""
     assert code(replace(whole, tables=())) == "load_without_table"
-    assert code(replace(whole, logs=())) == "load_without_log"
+    missing = refusal_message(ASK, replace(whole, logs=()), OWN)
+    assert missing == Message("load_without_log", {"component": "gpu0"})
 
 
 # --- every load ---

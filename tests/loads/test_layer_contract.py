@@ -8,10 +8,11 @@ from typing import Any
 
 import load_texts
 from cases import each
-from load_texts import hello, printed, refusal
+from load_texts import hello, printed, refusal, refusal_message
 from msgspec.structs import replace as replaced
 from sound_loads import RATES, WRONG_GRADIENT, sound
 
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train.layer_contract import (
@@ -114,6 +115,13 @@ def test_other_parameters_prove_nothing(about: dict[str, Any]) -> None:
 @each("formats", [None, ["bf16"], ["f32", "bf16", "f16", "tf32"], ["f64"]])
 def test_the_table_has_the_formats_of_the_gpu(formats: Any) -> None:
     assert code(changed(TABLE, about={"formats": formats}), TABLE) == "load_parameter"
+
+
+def test_a_share_that_does_not_fit_its_rate_is_told_with_both_rates() -> None:
+    of = {"layer_bert": 40.0, "layer_matmul": 80.0, "layer_bert_share": 0.75}
+    message = refusal_message(JUDGED, output(JUDGED, values=of), {"uuid": "GPU-1"}, 20.0)
+    told = {"name": "layer_bert_share", "share": "0.75", "rate": "40", "matmul": "80"}
+    assert message == Message("load_share", told)
 
 
 @each(

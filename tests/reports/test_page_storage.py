@@ -212,6 +212,12 @@ def test_rows_of_another_grid_are_left_out() -> None:
     assert len(grid.rows) == 1
 
 
+def test_each_way_of_requests_has_a_line() -> None:
+    ways = ("storage_write", "storage_read", "storage_randread", "storage_randwrite")
+    (grid,) = one(*(Table("c", DISK, name, LATENCY_COLUMNS, SHARES) for name in ways)).grids
+    assert len({row[0] for row in grid.rows}) == len(ways)
+
+
 def test_the_checks_stand_beside_each_other_in_the_picture() -> None:
     late = [*COLD, (1.5, 9.0, 9.0)]  # a row that goes back in time is no row
     picture = one(

@@ -11,6 +11,7 @@ from gpu_machine import machine
 from replay import host
 from wrong_results import ARRAY, all_of, vram
 
+from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MEMORY
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.process.command import ProgramResult
@@ -57,6 +58,14 @@ def test_the_time_of_another_run(seconds: int, lived: float, why: str | None) ->
         else:
             with pytest.raises(ToolError, match=why):
                 runs.only()
+
+
+def test_another_number_of_workers() -> None:
+    said = stress_ng.parse(STRESS_NG)
+    two, four = (stress_ng.argv("stress-ng", seconds=10, workers=one) for one in (2, 4))
+    assert stress_ng.shortfall(two, said) is None
+    told = {"workers": "2.0", "threads": 4.0}
+    assert stress_ng.shortfall(four, said) == Message("workers_differ", told)
 
 
 def test_another_stressor_beside_cpu() -> None:
