@@ -171,7 +171,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "burn/contract": "burn_contract burn contract",
         "copy/contract": "copy_contract contract",
         "gemm/contract": "contract asks",
-        "storage/contract": "storage_contract asks contract | storage_loads",
+        "storage/contract": "storage_contract asks contract | storage_loads reports/page_storage",
         "pulse/contract": "pulse_contract asks contract",
         "vram/contract": "vram_contract asks contract",
         "miscompare": "miscompare counts | diagnosis/diagnosis diagnosis/recorded_burns"
@@ -299,8 +299,8 @@ _READ: dict[str, dict[str, str]] = {
         "read/sheet": "read_sheet",
         "read/topo": "topo | log_prefix recordings",
         "reading": "reading | proof log_prefix topo",
-        "stress_ng": "stress_ng | recordings",
-        "stressapptest": "stressapptest | recordings",
+        "stress_ng": "stress_ng | recordings suites/host_tools",
+        "stressapptest": "stressapptest | recordings suites/host_tools",
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.
