@@ -96,21 +96,26 @@ def place(
 ) -> Path:
     """Write a verdict of a machine into a fleet's folder; `under` is the folder of its run."""
     made = verdict(serial=f"GPU-{machine}", machine_id=f"id-{machine}") if file is None else file
-    rows = made.violations or made.unjudged
-    if rows and made.headline is msgspec.UNSET:
-        first = rows[0]
-        text = f"{first.check}: {first.text}"
-        again = f"; next: 'rigproof accept --only {first.check}'"
-        to_do = text if made.violations else f"{text}{again}"
-        closing = f"{made.verdict}: {text}"
-        head = Head(text, closing, first.check, to_do, len(rows) - 1, first.component)
-        made = msgspec.structs.replace(made, headline=head)
-    content = msgspec.json.encode(made)
+    content = msgspec.json.encode(headed(made))
     path = folder / machine / under / ("verdict.json.gz" if packed else "verdict.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(content) if packed else content)
     os.utime(path, (written.timestamp(), written.timestamp()))
     return path
+
+
+def headed(made: File) -> File:
+    """A verdict with the headline that every FAIL and UNJUDGED has: of its first row."""
+    rows = made.violations or made.unjudged
+    if not rows or made.headline is not msgspec.UNSET:
+        return made
+    first = rows[0]
+    text = f"{first.check}: {first.text}"
+    again = f"; next: 'rigproof accept --only {first.check}'"
+    to_do = text if made.violations else f"{text}{again}"
+    closing = f"{made.verdict}: {text}"
+    head = Head(text, closing, first.check, to_do, len(rows) - 1, first.component)
+    return msgspec.structs.replace(made, headline=head)
 
 
 def hold(folder: Path, node: str, word: VerdictWord, hours: float = 1.0) -> str:

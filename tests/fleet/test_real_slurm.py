@@ -19,7 +19,7 @@ import fleet_verdicts
 import pytest
 import slurm_cluster
 from executable import executable
-from fleet_verdicts import verdict
+from fleet_verdicts import headed, verdict
 from slurm_cluster import Cluster, until
 
 from acceptance import resources
@@ -125,7 +125,7 @@ def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
     executable(tmp_path / "rigproof", FAKE)
     for word in ("PASS", "FAIL"):
         file = verdict(word, "RUN_ID", serial="NODE", machine_id="NODE")
-        (tmp_path / f"{word}.json").write_bytes(plain_json.render(file))
+        (tmp_path / f"{word}.json").write_bytes(plain_json.render(headed(file)))
     yield Site(cluster, tmp_path)
     subprocess.run(["scancel", "--me"], env=cluster.env(), timeout=20, capture_output=True)
     until(lambda: not cluster.ask("squeue", "-h"), 30, "an empty queue")
