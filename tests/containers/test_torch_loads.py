@@ -16,8 +16,11 @@ from acceptance.station.image import build
 from acceptance.station.image import engine as image_engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
-HERE = Path(__file__).resolve().parents[1] / "loads"
-FOLDER = "/tried"
+TESTS = Path(__file__).resolve().parents[1]
+MOUNT = "/tried"
+FOLDER = f"{MOUNT}/loads"
+# Where these files and what they import find each other.
+PYTHONPATH = ":".join((MOUNT, *(f"{MOUNT}/{room}" for room in ("tools", "diagnosis"))))
 # The longest first.
 NAMES = (
     "torch_train_parallel.py",
@@ -51,9 +54,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
     )
 
     def run(name: str) -> subprocess.CompletedProcess[str]:
-        told = ("-c", "/dev/null", "--rootdir", FOLDER, "-p", "no:cacheprovider", "-q")
+        told = ("-c", "/dev/null", f"--rootdir={FOLDER}", f"--confcutdir={FOLDER}", "-q")
+        told = (*told, "-p", "no:cacheprovider")
         argv = ("python", "-B", "-W", "error", "-m", "pytest", *told, f"{FOLDER}/{name}")
-        volume = ("--volume", f"{HERE}:{FOLDER}:ro")
+        volume = ("--volume", f"{TESTS}:{MOUNT}:ro", "--env", f"PYTHONPATH={PYTHONPATH}")
         return subprocess.run(
             [engine.docker, "run", *GRANTS, *volume, built.tag, *argv],
             capture_output=True,
@@ -66,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
 
 
 def test_every_file_is_run() -> None:
-    assert sorted(NAMES) == sorted(file.name for file in HERE.glob("torch_*.py"))
+    assert sorted(NAMES) == sorted(file.name for file in (TESTS / "loads").glob("torch_*.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
