@@ -78,13 +78,7 @@ def test_gemm_together(
 # a quarter of a second: two H100s took 6, 4.7 each, and 0.5 for a GPU's only peer.
 @pytest.mark.costs(6.0, load="gpu_copy", per_turn=5.0, per_pair=0.25, slack=215.0)
 @pytest.mark.measures(
-    "copy_own_h2d",
-    "copy_own_d2h",
-    "copy_own_h2d_bidirectional",
-    "copy_own_d2h_bidirectional",
-    "copy_own_h2d_pageable",
-    "copy_own_d2h_pageable",
-    "copy_own_d2d",
+    *copies.PATHS,
     "copy_own_d2d_ratio",
     "copy_own_p2p",
     "copy_own_miscompares",
