@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from runs import RECORDED, recorded, unpacked
+from thoroughness import some
 
 from acceptance.core.evidence import ToolRan
 from acceptance.core.record import Measured
@@ -139,7 +140,7 @@ def test_an_acceptance_has_an_output_of_every_program(run: Run) -> None:
 def test_a_changed_digit_is_found(run: Run) -> None:
     for alone, program, path in programs(run):
         text = path.read_text()
-        places = list(numbers(alone, program, text))
+        places = some(list(numbers(alone, program, text)), 2)
         assert places, path.name
         missed = set()
         for name, (begin, end) in places:
