@@ -1,14 +1,11 @@
-"""Points, power cuts and what is asked of a run that was cut off; and a few real kills and full
-disks, of which the self-test has more.
+"""Points, power cuts and what is asked of a run that was cut off. Kills and full disks themselves
+are played by the self-test.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import re
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,12 +24,9 @@ from acceptance.run import unfinished
 from acceptance.wording import words
 from selftest import power
 from selftest.aftermath import Cut, segments
-from selftest.disk import Disk, full_disks, refused
-from selftest.interruption import kills
+from selftest.disk import Disk, refused
 from selftest.points import moment, spread
-from selftest.row import Row
 from selftest.scene import Scene
-from selftest.victim import WHAT
 
 WHOLE = journals.bodies(journals.plan())
 MEASURED = next(number for number, body in enumerate(WHOLE) if isinstance(body, CheckEnded))
@@ -191,34 +185,6 @@ def test_what_is_asked_of_a_run_without_room() -> None:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the fake driver library."""
     return fake_driver.shared(tmp_path_factory)
-
-
-def played(rows: Iterator[Row]) -> list[Row]:
-    """All of them, in a thread as in the self-test: not everything may be done there."""
-    with ThreadPoolExecutor(1) as beside:
-        return beside.submit(list, rows).result()
-
-
-@pytest.mark.e2e
-@pytest.mark.timeout(600)
-def test_each_kind_of_kill_once(tmp_path: Path, library: Path) -> None:
-    rows = played(kills(Rig(tmp_path), 3, seed=10, station="host", say=print, library=library))
-    assert [row.wrong for row in rows] == [""] * 3
-    told = {row.fault.partition(" (")[0]: row.message for row in rows}
-    # This seed's points are in the middle of a run.
-    assert "the harness was killed, or could not write any more; " in told[WHAT["harness"]]
-    assert "the machine was restarted before it came to its end; " in told[WHAT["reboot"]]
-    seen = r"gpu1 was last seen at 61 \u00b0C, 4[45]\d"  # its power swings a little
-    assert all(re.search(seen, told[WHAT[kind]]) for kind in ("harness", "reboot"))
-    assert "was ended by signal 9" in told[WHAT["load"]]
-
-
-@pytest.mark.e2e
-@pytest.mark.timeout(600)
-def test_two_full_disks(tmp_path: Path, library: Path) -> None:
-    rows = played(full_disks(Rig(tmp_path), 2, seed=3, station="host", say=print, library=library))
-    assert [row.wrong for row in rows] == [""] * 2
-    assert "No space left on device" in rows[0].message
 
 
 @pytest.mark.e2e
