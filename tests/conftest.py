@@ -66,6 +66,10 @@ def pytest_configure(config: pytest.Config) -> None:
     variable when it makes the first folder, gives it to its workers, and removes the folder when
     all tests passed.
     """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # Coverage counts what tests run themselves; in each program that they start it would cost
+        # more than the program.
+        os.environ.pop("COVERAGE_PROCESS_START", None)
     disk = memory_disk() if "not e2e" in config.option.markexpr else None
     if disk is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(disk))
