@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-WIRE_MBIT, SLOW_MBIT = 10, 4
+WIRE_MBIT, SLOW_MBIT = 30, 12
 # Between the program of a node and rigproof: it cuts a link after the first reading, and adds
 # arguments on one node.
 LAUNCHER = """\
