@@ -57,7 +57,7 @@ def test_both_lead_to_the_same_pages_and_to_each_other() -> None:
 
 
 def test_the_figures_are_the_same() -> None:
-    """35 sheets, seven formats: a figure that changes in one must change in the other."""
+    """A figure that changes in one must change in the other."""
     numbers = [
         re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", read(path)[1])
         for path in (ENGLISH, CHINESE)
