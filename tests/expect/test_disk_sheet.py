@@ -58,8 +58,7 @@ read_gbs = 0.56
 
 def test_every_shipped_sheet_is_read_and_none_shares_a_name() -> None:
     assert len(SHEETS) == len(list(FOLDER.glob("*.toml"))) == len(BY_NAME)
-    kinds = [one.kind for one in SHEETS]
-    assert (kinds.count("nvme"), kinds.count("ssd"), kinds.count("hdd")) == (35, 8, 6)
+    assert {one.kind for one in SHEETS} == {"nvme", "ssd", "hdd"}
 
 
 @each("one", SHEETS, told=lambda one: one.name)
