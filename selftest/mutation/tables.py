@@ -1,7 +1,7 @@
 """Trying the mutations of tables: each is written to a folder of its own and linted there, in this
 process.
 
-`limit_lint` and `severity_book` are what the tests assert on the shipped tables; one that says
+`limit_lint` and `event_lint` are what the tests assert on the shipped tables; one that says
 nothing of a mutated one has not noticed.
 """
 
@@ -44,7 +44,7 @@ def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
     for folder in ("tests/core", "tests/expect", "tests/observe"):
         sys.path.insert(0, str(root / folder))
     limit_lint: Any = importlib.import_module("limit_lint")
-    severity_book: Any = importlib.import_module("severity_book")
+    event_lint: Any = importlib.import_module("event_lint")
 
     def first(file: Path, text: str) -> str:
         events = file.parent.name == "events"
@@ -55,7 +55,7 @@ def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
         try:
             return str(
                 next(
-                    severity_book.problems(place)
+                    event_lint.problems(place)
                     if events
                     else limit_lint.problems(place / file.name),
                     "",
