@@ -306,8 +306,7 @@ def test_make_takes_what_the_pages_say() -> None:
 
 
 def test_every_verb_is_run_or_there_is_a_reason() -> None:
-    known = {one.partition(" ")[0] for one in (*RUN, *READ)}
-    assert known == set(VERBS)
+    assert {one.partition(" ")[0] for one in (*RUN, *READ)} == set(VERBS)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import fakes
+from executable import executable
 from run_left import Run
 
 from acceptance import resources
@@ -112,8 +113,7 @@ def machine(home: Path, library: Path, name: str, file: str) -> Iterator[Stage]:
         over.mkdir(parents=True)
         for path, text in laid.items():
             file = over / Path(path).name
-            file.write_text(text, encoding="utf-8")
-            file.chmod(0o755)
+            executable(file, text)
         for tool in ("stress-ng", "stressapptest"):
             script = f'exec {home}/python.real {stage.rig.fakes}/replay/host.py {tool} "$@"'
             fakes.program(stage.rig.fakes, tool, script)

@@ -44,8 +44,7 @@ KNOWN = architecture.shipped()
 @functools.cache
 def plan(file: str) -> Plan:
     """The plan of a machine that ships, without what only a real one could show."""
-    made = planned(BOXES[file], inventory(BOXES[file]))
-    return replace(made, gaps=(), waivers=())
+    return replace(planned(BOXES[file], inventory(BOXES[file])), gaps=(), waivers=())
 
 
 def limited(made: Plan) -> dict[str, Due]:

@@ -348,8 +348,7 @@ def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
         H100.read_text(encoding="utf-8").replace("active = [0, 12]", "active = [0, 1]"),
         encoding="utf-8",
     )
-    nvlink = known(sheet.read(tmp_path / "one.toml").nvlink)
-    assert nvlink.full() == 1
+    assert known(sheet.read(tmp_path / "one.toml").nvlink).full() == 1
 
 
 def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:

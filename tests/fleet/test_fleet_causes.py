@@ -115,8 +115,7 @@ def test_causes_side_by_side_and_a_card_beside_them() -> None:
 def test_attributes_of_the_same_machines_are_named_together() -> None:
     some = {name: {**have, "switch": f"s{have['rack']}"} for name, have in ALL.items()}
     rack = [name for name, have in some.items() if have["rack"] == "r02"]
-    found = find_causes(flags(rack), some, SLOTS)
-    (cause,) = found.common
+    (cause,) = find_causes(flags(rack), some, SLOTS).common
     assert cause.attributes == (Attribute("rack", "r02"), Attribute("switch", "sr02"))
     assert cause.all_units == len(ALL)
 

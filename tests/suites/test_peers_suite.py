@@ -221,6 +221,5 @@ def test_nothing_to_compare_is_a_skip() -> None:
 
 
 def test_one_gpu_has_no_paths() -> None:
-    seen = machine(device(0))
-    made = planned(seen, (Gpu(0),), ("link", "gpu.present"), "d")
+    made = planned(machine(device(0)), (Gpu(0),), ("link", "gpu.present"), "d")
     assert "link.peers" not in {check.id for check in made.checks}
