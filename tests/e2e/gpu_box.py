@@ -26,7 +26,6 @@ import pulse_program
 import sound_loads
 import sound_values
 import wrong_results
-from executable import executable
 from machine_root import sysfs_tree
 from rig import Rig
 from run_left import Run
@@ -115,9 +114,11 @@ def install(
     for name, file in PROGRAMS.items():
         script = folder / name
         command = shlex.join([python, f"{home}/replay/{file}"])
-        executable(script, f'#!/bin/sh\nexec {command} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
     # gpu-burn asks it for temperatures; the fake one does not.
-    executable(folder / "nvidia-smi", "#!/bin/sh\nexit 0\n")
+    (folder / "nvidia-smi").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    (folder / "nvidia-smi").chmod(0o755)
 
 
 def hide_real_gpus(root: Path) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import fakes
-from executable import executable
 from run_left import Run
 
 from acceptance import resources
@@ -113,7 +112,8 @@ def machine(home: Path, library: Path, name: str, file: str) -> Iterator[Stage]:
         over.mkdir(parents=True)
         for path, text in laid.items():
             file = over / Path(path).name
-            executable(file, text)
+            file.write_text(text, encoding="utf-8")
+            file.chmod(0o755)
         for tool in ("stress-ng", "stressapptest"):
             script = f'exec {home}/python.real {stage.rig.fakes}/replay/host.py {tool} "$@"'
             fakes.program(stage.rig.fakes, tool, script)
