@@ -198,8 +198,7 @@ def test_memory_errors_that_nobody_counts_are_a_gap(
 def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap() -> None:
     seen = machine(device(0), device(1, name="NVIDIA Unheard Of"))
     assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1)), gpu_limits.sheets())) == []
-    absent = empty(1)
-    assert list(gpu_limits.gaps(absent, (Gpu(0),), gpu_limits.sheets())) == []
+    assert list(gpu_limits.gaps(empty(1), (Gpu(0),), gpu_limits.sheets())) == []
 
 
 def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:

@@ -272,8 +272,7 @@ def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last
 
 
 def test_a_level_that_left_the_first_nights_is_told() -> None:
-    level = known(past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first)
-    assert level.moved
+    assert known(past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first).moved
     assert not known(past(looks(steady(88))).first).moved
 
 

@@ -140,8 +140,7 @@ def test_numbers_and_sums_differ_by_place_and_turn(dtype: ElementType) -> None:
 def test_every_number_of_a_rank_occurs_about_as_often_as_any_other() -> None:
     numbers = Numbers("bf16", 8)
     for rank in range(8):
-        drawn = numbers.own(rank, 1, places_of(64_000))
-        times = np.bincount(drawn, minlength=33)[1:]
+        times = np.bincount(numbers.own(rank, 1, places_of(64_000)), minlength=33)[1:]
         assert numbers.largest == 32
         assert times.min() > 1600
         assert times.max() < 2400
@@ -253,8 +252,7 @@ def test_one_wrong_element_is_found_and_named(
     name: CollectiveCheck, dtype: ElementType, place: int, off: float
 ) -> None:
     operation, numbers = Operation(name, 4), Numbers(dtype, 4)
-    sources = sources_of(numbers, operation, 9, 60)
-    got = received(operation, dtype, sources, 60, 1)
+    got = received(operation, dtype, sources_of(numbers, operation, 9, 60), 60, 1)
     right = got[place].item()
     got[place] = right - 1 if dtype == "i32" else right + off
     wrong = found(numbers, operation, 1, 9, 60, got)

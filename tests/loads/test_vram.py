@@ -231,8 +231,7 @@ def test_a_gpu_that_hangs_is_given_up(
 def test_kernels_that_did_nothing_prove_nothing(
     start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gpu = start()
-    monkeypatch.setattr(gpu, "built", SimpleNamespace(launch=lambda *_: None))
+    monkeypatch.setattr(start(), "built", SimpleNamespace(launch=lambda *_: None))
     assert main(LOAD) == 1
     captured = capsys.readouterr()
     assert (

@@ -122,8 +122,7 @@ def test_time_before_the_work_counts_where_it_is_late(gpu: Gpu) -> None:
     def sleep(seconds: float) -> None:
         gpu.clock += seconds
 
-    memory = CudaMemory(sleep=sleep)
-    late = memory.work(Pass((Sweep(None, NUMBER, 0, WORDS),)), 3.0)
+    late = CudaMemory(sleep=sleep).work(Pass((Sweep(None, NUMBER, 0, WORDS),)), 3.0)
     assert late.seconds == pytest.approx(3.0 + 8 * WORDS / 1e9)
 
 

@@ -56,8 +56,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_the_first_rule_that_fits(tmp_path: Path) -> None:
     book = change_rules.read(written(tmp_path, PARTS + FACT + FACT.replace("warn", "fail")))
-    rule = known(book.of_fact("gpu", "vbios", "differs", "lower"))
-    assert rule.means == "warn"
+    assert known(book.of_fact("gpu", "vbios", "differs", "lower")).means == "warn"
     assert book.of_fact("gpu", "vbios", "lower") is None
     assert book.of_fact("disk", "vbios", "differs") is None
     assert book.of_fact("gpu", "model", "differs") is None
@@ -232,5 +231,4 @@ def test_what_has_an_afterwards_is_what_somebody_has_done() -> None:
         ("gpu", "moved"),
         ("dimm", "moved"),
     }
-    off = known(BOOK.of_fact("gpu", "ecc_enabled", "lower"))
-    assert off.means == "fail"
+    assert known(BOOK.of_fact("gpu", "ecc_enabled", "lower")).means == "fail"

@@ -220,8 +220,7 @@ def test_the_link_of_a_slot_that_is_not_shown_is_no_fact(tmp_path: Path) -> None
     """In a VM the card alone would be declared, and its slot may be less."""
     own = machine_file_of(tmp_path, draft.render(machine(device(0)))).gpu[0]
     assert None not in (own.link_width, own.link_gen)
-    hidden = machine(device(0, traits=replace(TRAITS, virtualised=True)))
-    text = draft.render(hidden)
+    text = draft.render(machine(device(0, traits=replace(TRAITS, virtualised=True))))
     unknown = machine_file_of(tmp_path, text).gpu[0]
     assert (unknown.link_width, unknown.link_gen) == (None, None)
     assert "# link_width = 16  # of the card" in text

@@ -361,8 +361,7 @@ def test_a_run_lasts_until_its_last_sample() -> None:
     """A machine that restarted in the middle of a check was sampled to the end."""
     found = samples.passing()
     last = TimedSample(0, found.first.boot_s + 3600.0, GpuSample(GpuReadings(), component=Gpu(0)))
-    header = page(render.render(found)).find("body/header")
-    assert "60 min" not in words(header)
+    assert "60 min" not in words(page(render.render(found)).find("body/header"))
     sampled = dataclasses.replace(found, samples=lambda: iter([last]))
     assert "60 min" in words(page(render.render(sampled)).find("body/header"))
 

@@ -136,8 +136,7 @@ def test_links_and_pipes_are_not_followed(kept: Path) -> None:
     kept.unlink()
     other.rename(kept)
     assert check_cache.read("d1") == ANSWER
-    away = kept.parent.rename(kept.parent.with_name("away"))
-    kept.parent.symlink_to(away)
+    kept.parent.symlink_to(kept.parent.rename(kept.parent.with_name("away")))
     assert check_cache.read("d1") is None
 
 

@@ -108,9 +108,7 @@ def test_one_gpu_is_held_against_itself_alone() -> None:
 
 
 def test_a_repeat_that_differs_is_transient() -> None:
-    seen = box(2)
-    bad = {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}
-    said = asked(seen, [SOUND, bad])
+    said = asked(box(2), [SOUND, {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}])
     assert said.outcome == "fail"
     assert said.measured("digest_repeats_differ") == {Gpu(0): 0.0, Gpu(1): 2.0}
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 0.0}

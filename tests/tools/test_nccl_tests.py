@@ -203,8 +203,7 @@ def test_in_place_alone_is_a_note() -> None:
     assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_in_place_unchecked"])
     assert "bus_bandwidth_in_place" not in names(output)
     # in some rows only: no version prints that
-    mixed = rows()[: rows().rindex("0\n")] + "N/A\n"
-    assert outcome(whole(table=mixed)) == "error"
+    assert outcome(whole(table=rows()[: rows().rindex("0\n")] + "N/A\n")) == "error"
 
 
 def test_one_rank_sends_nothing() -> None:

@@ -102,8 +102,7 @@ def test_what_is_still_mounted_in_a_base_is_never_removed(tmp_path: Path, stub: 
     (tmp_path / "proc/self/mountinfo").write_text(
         f"1 2 0:1 / {folder}/root/proc rw - proc proc rw\n"
     )
-    umount = stub / "umount"
-    executable(umount, "#!/bin/sh\nexit 1\n")
+    executable(stub / "umount", "#!/bin/sh\nexit 1\n")
     bases.Bootstrap(
         engines.find(), tmp_path / "log", said.append, Deadline.after(9.0), tmp_path
     )._remove(folder)
