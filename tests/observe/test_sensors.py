@@ -170,7 +170,8 @@ def test_the_first_hour_is_kept_whole() -> None:
 
 
 def test_then_one_of_each_ten_seconds() -> None:
-    kept, thinning = thinned({3700.0 + second: float(second % 7) for second in range(25)})
+    values = {3700.0 + second: float(second % 7) for second in range(25)}
+    kept, thinning = thinned(values)
     assert [span for _, span, _, _ in kept] == [10.0, 10.0]
     first = [float(second % 7) for second in range(11)]
     assert kept[0] == ({"x": sum(first) / 11}, 10.0, {"x": 0.0}, {"x": 6.0})
