@@ -11,21 +11,16 @@ import argparse
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import sample_runs
 from markdown_it import MarkdownIt
 
-from acceptance.__main__ import main
 from acceptance.cli.options import Parser
 from acceptance.cli.parser import VERBS, parser
-from acceptance.journal import clock
-from acceptance.run import lock
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,44 +39,6 @@ OTHERS = {
 }
 # Programs that start what follows them.
 STARTERS = ("sudo", "salloc", "uvx", "pipx")
-
-# Verbs whose calls in blocks are run.
-RUN = (
-    "baseline accept",
-    "baseline show",
-    "capacity",
-    "compare",
-    "fleet collect",
-    "fleet report",
-    "history",
-    "report",
-)
-# What must be called before.
-FIRST = {
-    "baseline show": [("baseline", "accept", "reports/latest")],
-    "fleet report": [("fleet", "collect", "/srv/verdicts", "--out", "/srv/nights")],
-}
-# How a call ends that does not end with 0: the recorded run is older than 30 hours.
-CODES = {"fleet collect": 3, "fleet report": 3}
-# Verbs that are read by the parser and not run here, each with the reason.
-READ = {
-    "accept": "loads the machine for minutes; tests/e2e run it",
-    "nightly": "the same",
-    "plan": "no block has it; tests/cli and tests/e2e run it",
-    "judge": "no block has it; tests/cli run it",
-    "verify": "no block has it; tests/cli run it",
-    "inventory": "shows this machine, whatever that is; tests/cli and tests/e2e run it",
-    "sign": "needs a private key; tests/cli make one",
-    "schedule": "needs systemd, and root; tests/notify run it under another root",
-    "image": "needs a container engine",
-    "replay": "plays for a minute; tests/cli run it",
-    "completion": "its block writes to the user's own folders; tests/cli run it",
-    "read": "needs a text of a tool; tests/tools read all recordings",
-    "fleet submit": "needs Slurm or a cluster; tests/fleet run both",
-    "fleet pairs": "needs nodes; tests/fleet run it",
-}
-RUNS = ("2026-11-02T03-17-00Z-1f3a", "2026-11-26T03-17-00Z-0b31")
-MACHINE = "machine-1"  # of the recorded run
 
 
 @dataclass(frozen=True)
@@ -239,12 +196,6 @@ def refusal(given: Sequence[str], *, in_sentence: bool) -> str | None:
     return None
 
 
-def verb(given: Sequence[str]) -> str:
-    """The verb of a call, with its second word where it has one."""
-    words = " ".join(given[:2])
-    return words if words in (*RUN, *READ) else given[0]
-
-
 ALL = [
     found
     for path in pages()
@@ -305,11 +256,6 @@ def test_make_takes_what_the_pages_say() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_verb_is_run_or_there_is_a_reason() -> None:
-    known = {one.partition(" ")[0] for one in (*RUN, *READ)}
-    assert known == set(VERBS)
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -332,61 +278,3 @@ def test_a_wrong_command_is_found(text: str, told: str) -> None:
 def test_every_block_of_commands_says_so() -> None:
     assert [found for path in pages() for found in unmarked(path.read_text(), path.name)] == []
     assert [*unmarked("```\nrigproof accept\n```", "page.md")]
-
-
-# --- running them ---
-
-
-def runnable() -> list[tuple[str, ...]]:
-    """What is run: each call of a block once."""
-    found = [given for one in ALL if not one.in_sentence and (given := own(one)) is not None]
-    return [given for given in dict.fromkeys(found) if verb(given) in RUN]
-
-
-def test_every_verb_that_can_be_run_is_run() -> None:
-    assert {verb(given) for given in runnable()} == set(RUN)
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two runs of this machine."""
-    folder = tmp_path_factory.mktemp("recorded") / "reports"
-    for name in RUNS:
-        sample_runs.write("2x3090ti", folder / name)
-        assert main(["report", str(folder / name)]) == 0
-    (folder / "latest").symlink_to(RUNS[1])
-    return folder
-
-
-@pytest.mark.parametrize("given", runnable(), ids=shlex.join)
-def test_what_can_be_run_is_run(
-    given: tuple[str, ...],
-    recorded: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    own_id = clock.machine_id
-    monkeypatch.setattr(
-        clock, "machine_id", lambda root=Path("/"): MACHINE if root == Path("/") else own_id(root)
-    )
-    monkeypatch.setattr(lock, "NAME", str(tmp_path / "rigproof.lock"))
-    shutil.copytree(recorded, tmp_path / "reports", symlinks=True)
-    (tmp_path / "nodes.txt").write_text("n1\n", encoding="utf-8")
-    (tmp_path / "var/lib/node_exporter").mkdir(parents=True)
-    if verb(given).startswith("fleet"):
-        verdicts = tmp_path / "srv/verdicts/n1" / RUNS[1]
-        verdicts.mkdir(parents=True)
-        shutil.copy(tmp_path / "reports/latest/verdict.json", verdicts)
-    for before in FIRST.get(verb(given), ()):
-        assert main(here(before, tmp_path)) == CODES.get(verb(before), 0)
-    capsys.readouterr()
-    code = main(here(given, tmp_path))
-    printed = capsys.readouterr()
-    assert (code, printed.err) == (CODES.get(verb(given), 0), ""), printed.out
-
-
-def here(given: Sequence[str], folder: Path) -> list[str]:
-    """The call with the folders of a site under the temporary one."""
-    return [f"{folder}{word}" if word.startswith(("/srv/", "/var/")) else word for word in given]

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from executable import executable
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -14,8 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def engine(folder: Path, stubs: dict[str, str], **variables: str) -> tuple[int, str]:
     """Exit code and standard error of scripts/engine."""
     for name, text in stubs.items():
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / name).chmod(0o755)
+        executable(folder / name, f"#!/bin/sh\n{text}\n")
     path = os.pathsep.join([str(folder), os.environ["PATH"]])
     done = subprocess.run(
         [ROOT / "scripts/engine"],

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from executable import executable
+
 ROOT = Path(__file__).resolve().parents[1]
 TWO = "echo NVIDIA H200; echo NVIDIA H200"
 RATES = {
@@ -47,8 +49,7 @@ def prove(
         "python": python,
         "rigproof": ACCEPT + str(accept),
     }.items():
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / name).chmod(0o755)
+        executable(folder / name, f"#!/bin/sh\n{text}\n")
     done = subprocess.run(
         [ROOT / "scripts/prove-two-gpus", folder / "out"],
         env={

@@ -1,7 +1,7 @@
-"""Trying the mutations of tables: each is written to a folder of its own and held against the
-tests' second books, in this process.
+"""Trying the mutations of tables: each is written to a folder of its own and linted there, in this
+process.
 
-`limit_book` and `severity_book` are what the tests assert on the shipped tables; one that says
+`limit_lint` and `event_lint` are what the tests assert on the shipped tables; one that says
 nothing of a mutated one has not noticed.
 """
 
@@ -19,7 +19,7 @@ from selftest.mutation.data import DataMutation, limit_mutations, weight_mutatio
 
 
 class NotGreen(Exception):
-    """The books differ from the shipped tables, so no mutation of them says anything."""
+    """The lint refuses the shipped tables, so no mutation of them says anything."""
 
 
 def files(root: Path) -> Iterator[Path]:
@@ -35,7 +35,7 @@ def mutations(file: Path) -> list[DataMutation]:
 
 
 def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
-    """A question: with this text in place of that table, what does the second book say?
+    """A question: with this text in place of that table, what does the lint say?
 
     Empty: nothing.
 
@@ -43,8 +43,8 @@ def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
     """
     for folder in ("tests/core", "tests/expect", "tests/observe"):
         sys.path.insert(0, str(root / folder))
-    limit_book: Any = importlib.import_module("limit_book")
-    severity_book: Any = importlib.import_module("severity_book")
+    limit_lint: Any = importlib.import_module("limit_lint")
+    event_lint: Any = importlib.import_module("event_lint")
 
     def first(file: Path, text: str) -> str:
         events = file.parent.name == "events"
@@ -55,9 +55,9 @@ def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
         try:
             return str(
                 next(
-                    severity_book.problems(place)
+                    event_lint.problems(place)
                     if events
-                    else limit_book.problems(place / file.name),
+                    else limit_lint.problems(place / file.name),
                     "",
                 )
             )

@@ -29,8 +29,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_accept_says_what_it_did_and_where(call: Call, out: Path) -> None:
-    told = printed(call("baseline", "accept", "reports/one"))
-    lines = told.splitlines()
+    lines = printed(call("baseline", "accept", "reports/one")).splitlines()
     assert lines[0] == "run one is the baseline of this machine (parts: 7, measurements: 1)"
     assert lines[-1].endswith(FILE)
     assert (out.parent / FILE).is_file()
@@ -160,7 +159,6 @@ def test_recorded_runs(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_without_a_machine_file_it_says_so(call: Call, out: Path) -> None:
-    plan = journals.plan(*COPY.checks, declared=False)
-    run(out, "undeclared", plan=plan)
+    run(out, "undeclared", plan=journals.plan(*COPY.checks, declared=False))
     told = call("baseline", "accept", "reports/undeclared")[1]
     assert "no machine file said what should be in it" in told

@@ -67,8 +67,7 @@ def test_it_is_printed_as_json(call: Call, run: Path) -> None:
         *("--context", "2048", "--micro-batch", "2", "--accumulation", "8"),
         *("--layers", "32", "--hidden", "2560", "--checkpoint-every", "600"),
     )
-    out = printed(call("capacity", str(run), "--json", "--lang", "zh-CN", *argv))
-    card = json.loads(out)
+    card = json.loads(printed(call("capacity", str(run), "--json", "--lang", "zh-CN", *argv)))
     assert (card["verdict"], card["troubles"]) == ("PASS", [])
     assert card["asked"] == (
         "3 billion parameters in 32 layers of width 2560, 60 billion tokens, 2 x 4 GPUs, "
@@ -91,8 +90,7 @@ def test_in_chinese(call: Call, run: Path) -> None:
 def test_a_run_whose_evidence_is_not_whole(call: Call, run: Path, tmp_path: Path) -> None:
     broken = sample_runs.write("2x3090ti", tmp_path / "broken")
     (broken / reader.GPU_TELEMETRY).unlink()
-    out = printed(call("capacity", str(broken)), 3)
-    assert reader.GPU_TELEMETRY in out.splitlines()[0]
+    assert reader.GPU_TELEMETRY in printed(call("capacity", str(broken)), 3).splitlines()[0]
     assert json.loads(call("capacity", str(broken), "--json")[1])["troubles"]
 
 

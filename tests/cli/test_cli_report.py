@@ -20,8 +20,7 @@ def test_the_card_is_written_beside_the_reports(tmp_path: Path, call: Call) -> N
     assert texts[0] == "PASS"
     digest = next(line for line in out.splitlines() if line.startswith("evidence: "))
     assert f"evidence {digest.split()[1].rstrip(',')}" in texts
-    chinese = call("report", "run", "--card", "card.svg", "--lang", "zh-CN")
-    assert chinese[0] == 0
+    assert call("report", "run", "--card", "card.svg", "--lang", "zh-CN")[0] == 0
     assert "证据" in (tmp_path / "card.svg").read_text(encoding="utf-8")
 
 

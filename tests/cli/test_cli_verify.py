@@ -153,8 +153,7 @@ def test_what_was_changed_is_named(
 
 def test_somebody_else_is_not_the_signer(run: Run, key: Path, tmp_path: Path) -> None:
     signature.sign(run, key)
-    other = made_key(tmp_path / "other")
-    signers = other.with_suffix(".pub")
+    signers = made_key(tmp_path / "other").with_suffix(".pub")
     assert_not_verified(run.folder, r"any signer in .*: No principal matched\.", signers)
     assert_not_verified(run.folder, "cannot be read", tmp_path / "nobody")
 

@@ -447,8 +447,7 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
         for entry in reader.read(run).entries
         if isinstance(entry.body, RunClosed)
     ] == [("link.copy",)]
-    again = call("report", "cut")[1]
-    assert "never finished" not in again.splitlines()[0]
+    assert "never finished" not in call("report", "cut")[1].splitlines()[0]
 
 
 @pytest.mark.parametrize("verb", ["judge", "report"])
@@ -504,8 +503,7 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
     ],
 )
 def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
-    out = printed(call("read", tool, str(RECORDINGS / file)), code)
-    said = json.loads(out)
+    said = json.loads(printed(call("read", tool, str(RECORDINGS / file)), code))
     assert list(said) == ["tool", "outcome", "reason", "readings", "events"]
     assert said["tool"] == tool
     assert said["outcome"] == {0: "pass", 1: "fail", 3: "error"}[code]
@@ -516,8 +514,7 @@ def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
 @each("tool", ["stress-ng", "stressapptest", "fio"])
 def test_read_what_is_no_recording(call: Call, tool: str, data: bytes) -> None:
     Path("file").write_bytes(data)
-    out = printed(call("read", tool, "file"), 3)
-    assert json.loads(out)["outcome"] == "error"
+    assert json.loads(printed(call("read", tool, "file"), 3))["outcome"] == "error"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

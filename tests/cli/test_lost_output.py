@@ -46,8 +46,7 @@ def code(arguments: Sequence[str | Path], stream: str, number: int = 1) -> int:
         else:
             os.dup2(out, number)
 
-    streams = {1: "stdout", 2: "stderr"}
-    other = {streams[3 - number]: subprocess.PIPE}
+    other = {{1: "stdout", 2: "stderr"}[3 - number]: subprocess.PIPE}
     done = subprocess.run(
         [*RIGPROOF, *arguments], preexec_fn=child, check=False, text=True, **other
     )

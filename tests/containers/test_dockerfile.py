@@ -81,8 +81,7 @@ def test_it_builds_with_the_classic_builder_too() -> None:
 
 def test_the_image_starts_from_scratch_and_takes_nothing_of_the_building() -> None:
     every = stages()
-    last = list(every)[-1]
-    chain = [last]
+    chain = [list(every)[-1]]
     while (start := every[chain[-1]][0]) in every:
         chain.append(start)
     assert every[chain[-1]][0] == "scratch"

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from executable import executable
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "1; }\necho nothing\n"
         ),
     }.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, text)
     (tmp_path / "ldd.txt").write_text(
         "\tlibcuda.so.1 => not found\n\tlibnvidia-ml.so.1 => not found\n"
     )

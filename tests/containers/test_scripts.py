@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from executable import executable
 
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -34,8 +35,7 @@ def stage(tmp_path: Path) -> Path:
     (build / "pins.txt").write_text(PINS)
     (build / "ca.crt").write_text("")
     for name in ("apt-cache", "apt-get"):
-        (build / name).write_text(APT)
-        (build / name).chmod(0o755)
+        executable(build / name, APT)
     (tmp_path / "root/etc/apt/apt.conf.d").mkdir(parents=True)
     (tmp_path / "root/etc/apt/sources.list.d").mkdir()
     return build
@@ -228,8 +228,7 @@ def test_pip_too_uses_the_hosts_certificates(stage: Path, content: str, used: bo
     shutil.copy(RECIPE / "pip", stage)
     python = stage / "venv/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\necho "${PIP_CERT-None} ${PIP_INDEX_URL-None} $*"\n')
-    python.chmod(0o755)
+    executable(python, '#!/bin/sh\necho "${PIP_CERT-None} ${PIP_INDEX_URL-None} $*"\n')
     done = run(stage, "pip", str(stage / "venv"), "install", "x", PIP_CERT="", PIP_INDEX_URL="")
     certificates = str(stage / "ca.crt") if used else ""
     assert (

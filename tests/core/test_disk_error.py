@@ -99,8 +99,7 @@ def test_a_file_system_that_was_mounted_read_only() -> None:
     alone = mounted.splitlines(keepends=True)[1]
     assert fio.parse(alone).outcome == "error"
     # a file that was open for writing: the kernel took it away
-    later = alone.replace("read offset", "write offset")
-    assert fio.parse(later).outcome == "fail"
+    assert fio.parse(alone.replace("read offset", "write offset")).outcome == "fail"
     assert fio.parse(mounted.replace("read offset", "write offset")).outcome == "error"
     line = "stress-ng: fail:  [7] hdd: write failed, errno=30 (Read-only file system)\n"
     assert stress_ng.parse(line).outcome == "error"

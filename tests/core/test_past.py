@@ -39,8 +39,7 @@ def test_a_past_is_small_in_the_plan_and_comes_back_whole() -> None:
     [(True, "step", "too_few_nights"), (False, "changed", "worse_side_unknown")],
 )
 def test_beyond_too_few_nights_is_a_warning(decides: bool, kind: str, why: str) -> None:
-    few = FirstNights(100.0, 3, 0.0, Bounds(90.0, 110.0))
-    found = Past(decides, 3, 14, few=few)
+    found = Past(decides, 3, 14, few=FirstNights(100.0, 3, 0.0, Bounds(90.0, 110.0)))
     assert found.judge("W", 95.0).findings == ()
     (warning,) = found.judge("W", 85.0).findings
     assert (warning.kind, warning.what, warning.why) == ("warn", kind, why)

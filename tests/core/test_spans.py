@@ -97,6 +97,5 @@ def test_what_never_began_lasted_no_time_that_is_known() -> None:
     assert run_seconds(journals.entries([Note("x")])) is None
     assert first_record(()) is None
     (_, first) = journals.entries([Note("x"), journals.bodies(journals.plan())[0]])
-    found = first_record([first])
-    assert found is first
+    assert first_record([first]) is first
     assert isinstance(first.body, RunStarted)

@@ -30,7 +30,6 @@ from acceptance.diagnosis.causes import NO_EVIDENCE, RULES, standing
 from acceptance.expect import measurements
 from acceptance.reports import advice
 
-SLOWDOWNS = ("gpu_hw_thermal_slowdown", "gpu_sw_thermal_slowdown", "gpu_temperature_margin")
 LOST = ("gpu-lost", "nvml", "0000:41:00.0", 50.0)
 NVLINK = ("xid", 74, "0000:41:00.0", 9.5)
 FAULT = ("xid", 13, "0000:41:00.0", 9.5)

@@ -115,8 +115,7 @@ def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
 
 
 def test_three_samples_from_a_second_on_make_a_turn() -> None:
-    found = at_seconds("sm_clock_mhz", {"f64": 1500.0}, {"f64": 1200.0})
-    kept, clocks = found.clock_kept()
+    kept, clocks = at_seconds("sm_clock_mhz", {"f64": 1500.0}, {"f64": 1200.0}).clock_kept()
     assert kept == 0.8
     assert words.message(clocks) == "f64: 1500 MHz in the first lap, 1200 MHz in the last"
 

@@ -87,7 +87,6 @@ def test_a_gpu_may_have_the_name_that_it_has_in_the_run() -> None:
 
 
 def test_one_that_cannot_be_read_says_why() -> None:
-    told = in_words(read_or_keep({"check": "new"}))
-    assert told.code == "wrong_result_unread"
+    assert in_words(read_or_keep({"check": "new"})).code == "wrong_result_unread"
     chinese = words.message(in_words(read_or_keep(LAYER)), languages.language("zh-CN"))
     assert chinese.endswith("\uff1b错误 3 个\uff1b首个在 3, 7\uff1a得到 1.5\uff0c应为 1.0")

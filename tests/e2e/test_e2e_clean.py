@@ -54,10 +54,8 @@ def again(rig: Rig, folder: Path) -> None:
     """`judge` and `report` from the journal alone: the same verdict, the same files to the byte."""
     names = ("verdict.json", "junit.xml", "report.html")
     before = {name: (folder / name).read_bytes() for name in names}
-    judged = rig.run(["judge", str(folder)])
-    assert judged.code == 0
+    assert rig.run(["judge", str(folder)]).code == 0
     for name in names:
         (folder / name).unlink()
-    reported = rig.run(["report", str(folder)])
-    assert reported.code == 0
+    assert rig.run(["report", str(folder)]).code == 0
     assert {name: (folder / name).read_bytes() for name in names} == before

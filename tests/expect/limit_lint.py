@@ -1,84 +1,165 @@
-"""A lint of the limits in model sheets: each a plausible share of the sheet's own peak, by a range
-for each class of cards.
+"""What is wrong with a table of limits, beyond what its reader refuses.
 
-The ranges were set from the floors of the facts page and what was measured (`published`). Each is
-narrow enough that twice or half of any floor in it is outside: a figure with sparsity, of another
-model or in another unit does not get by.
+A sheet is held against itself and its architecture, so that a new one needs no entry here. A family
+must tell the sound from the sick (`sound_and_sick.toml`).
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
-from acceptance.expect.sheet import LOCAL_COPY, Sheet
+from acceptance.core.dtype import gemm_names, native_dtypes
+from acceptance.expect import architecture, basis, measurements, sheet, sheet_figures
+from acceptance.expect.basis import BasisError
+from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
+from acceptance.resources import DataFileError
 
-Range = tuple[float, float]
-# f64, f32, tensor cores (TF32, float16, bfloat16, FP8), INT8, local copy: shares of the peak, hot
-# and cool together.
-KINDS = {"f64": 0, "f32": 1, "i8": 3, "copy": 4}
-TENSOR = 2
-NONE: Range = (0.0, 0.0)
-# By the beginning of a sheet's name; the longest that fits holds.
-CLASSES: dict[str, tuple[Range, Range, Range, Range, Range]] = {
-    "V100 SXM2": ((0.6, 0.85), (0.65, 0.88), (0.5, 0.75), NONE, (0.65, 0.85)),
-    "V100 PCIe": ((0.55, 0.85), (0.6, 0.88), (0.45, 0.75), NONE, (0.65, 0.85)),
-    "T4": (NONE, (0.3, 0.55), (0.3, 0.6), (0.15, 0.35), (0.6, 0.8)),
-    "L4": (NONE, (0.3, 0.5), (0.3, 0.6), (0.15, 0.35), (0.6, 0.85)),
-    "L40": (NONE, (0.3, 0.45), (0.4, 0.7), (0.2, 0.4), (0.65, 0.85)),
-    "L40S": (NONE, (0.35, 0.5), (0.4, 0.75), (0.2, 0.4), (0.65, 0.85)),
-    "RTX 6000 Ada": (NONE, (0.3, 0.5), (0.35, 0.7), (0.2, 0.4), (0.65, 0.85)),
-    "RTX A6000": (NONE, (0.3, 0.55), (0.45, 0.78), (0.2, 0.4), (0.65, 0.85)),
-    "A40": (NONE, (0.3, 0.5), (0.45, 0.75), (0.2, 0.4), (0.65, 0.81)),
-    "A10": (NONE, (0.15, 0.25), (0.33, 0.6), (0.2, 0.4), (0.65, 0.85)),
-    "A30": ((0.45, 0.8), (0.6, 0.9), (0.45, 0.75), (0.3, 0.5), (0.65, 0.83)),
-    "A100 SXM4": ((0.6, 0.9), (0.7, 0.94), (0.6, 0.82), (0.4, 0.7), (0.6, 0.78)),
-    "A100 PCIe": ((0.45, 0.8), (0.7, 0.9), (0.45, 0.75), (0.35, 0.6), (0.6, 0.77)),
-    "H100 SXM5": ((0.6, 0.8), (0.6, 0.77), (0.5, 0.8), (0.33, 0.5), (0.65, 0.86)),
-    "H200 SXM": ((0.6, 0.8), (0.6, 0.76), (0.5, 0.8), (0.33, 0.44), (0.65, 0.83)),
-    "GH200": ((0.6, 0.8), (0.6, 0.74), (0.5, 0.8), (0.33, 0.5), (0.55, 0.7)),
-    "H100 PCIe": ((0.35, 0.65), (0.4, 0.7), (0.36, 0.65), (0.22, 0.45), (0.6, 0.8)),
-    "H100 NVL": ((0.35, 0.65), (0.4, 0.56), (0.36, 0.65), (0.22, 0.45), (0.55, 0.69)),
-    "H200 NVL": ((0.35, 0.65), (0.4, 0.7), (0.36, 0.65), (0.22, 0.45), (0.5, 0.61)),
-    "H20 96GB": ((0.45, 0.8), (0.45, 0.72), (0.65, 0.95), (0.3, 0.6), (0.35, 0.49)),
-    "B200": ((0.4, 0.7), (0.5, 0.8), (0.36, 0.72), (0.12, 0.3), (0.55, 0.7)),
-    "B300": ((0.4, 0.7), (0.5, 0.65), (0.36, 0.72), NONE, (0.55, 0.76)),
-    "GB200": ((0.4, 0.7), (0.5, 0.8), (0.36, 0.72), (0.12, 0.3), (0.3, 0.43)),
-    "RTX PRO 6000": (NONE, (0.4, 0.61), (0.36, 0.62), (0.2, 0.4), (0.65, 0.9)),
-    "RTX PRO 6000 Blackwell Max-Q": (NONE, (0.3, 0.47), (0.3, 0.5), (0.15, 0.3), (0.65, 0.85)),
-    "GeForce RTX": (NONE, (0.45, 0.62), (0.6, 0.94), (0.2, 0.4), (0.65, 0.85)),
-    "GeForce RTX 2080": (NONE, (0.7, 0.96), (0.7, 1.0), (0.2, 0.4), (0.65, 0.85)),
-}
+READINGS: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("sound_and_sick.toml").read_text(encoding="utf-8")
+)
+SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
+# The least that the widest entry of an architecture may ask: of a copy, of its peak; of a hot card,
+# of what it asks of a cool one.
+COPY, HOT = 0.35, 0.6
 
 
-def range_of(one: Sheet, kind: str) -> Range:
-    """The shares that floors of this card may be."""
-    named = max((name for name in CLASSES if one.name.startswith(name)), key=len)
-    return CLASSES[named][KINDS.get(kind, TENSOR)]
+def problems(file: Path) -> Iterator[str]:
+    """What is wrong with the limits of one file of fixtures/models or fixtures/measurements."""
+    try:
+        if file.parent.name.startswith("measurements"):
+            yield from _of_family(file)
+        elif file.name == sheet.NO_SHEET:
+            yield from _of_architectures(file)
+        else:
+            yield from of_sheet(sheet.read(file))
+    except DataFileError as refused:
+        yield str(refused)
 
 
-def subjects(one: Sheet) -> dict[str, tuple[str, str, float | None]]:
-    """What may be limited: kind, unit and the sheet's own peak, by measurement."""
-    found: dict[str, tuple[str, str, float | None]] = {
-        LOCAL_COPY: ("copy", "GB/s", one.memory.bandwidth_gbs),
+def _of_family(file: Path) -> Iterator[str]:
+    own = [
+        one for one in measurements.read(file.parent).by_name.values() if one.family == file.stem
+    ]
+    found = {one.name: one.limit for one in own if one.limit is not None}
+    names = {one.name for one in own}
+    counted = {
+        one.name
+        for one in own
+        if not one.waivable and one.limit is not None and one.limit.high is not None
     }
+    known = _unwaivable(counted) | _readings("judged", names)
+    yield from (f"{name}: no reading of a sound machine" for name in found.keys() - known.keys())
+    yield from (f"{name}: has no limit" for name in known.keys() - found.keys())
+    for name in found.keys() & known.keys():
+        for grade, key in (("pass", "sound"), ("fail", "sick"), ("warn", "unusual")):
+            for value in known[name].get(key, ()):
+                if found[name].grade(value) != grade:
+                    yield f"{name}: {value:g} comes to {found[name].grade(value)}, and is {key}"
+    loosest = {one.name: one.own.loosest for one in own if one.own.loosest is not None}
+    refused = _readings("refused", names)
+    yield from (
+        f"{name}: how far a machine file may go is in one of family and readings only"
+        for name in loosest.keys() ^ refused.keys()
+    )
+    for name in loosest.keys() & refused.keys():
+        low, high = loosest[name].low, loosest[name].high
+        for value in refused[name]["values"]:
+            if not ((low is not None and value < low) or (high is not None and value > high)):
+                yield f"{name}: a machine file may accept {value:g}"
+
+
+def _unwaivable(names: set[str]) -> dict[str, dict[str, Any]]:
+    """The row of counts that no waiver excuses, for each of these names."""
+    (row,) = (row for row in READINGS["judged"] if row.get("unwaivable"))
+    return dict.fromkeys(names, row)
+
+
+def _readings(kind: str, names: set[str]) -> dict[str, dict[str, Any]]:
+    """The row of each name that has one."""
+    return {
+        name: row
+        for row in READINGS[kind]
+        for name in names
+        if name in row.get("measurements", ()) or re.fullmatch(row.get("named", ""), name)
+    }
+
+
+def _of_architectures(file: Path) -> Iterator[str]:
+    for one in architecture.read(file):
+        if one.copy < COPY:
+            yield f"{one}: {one.copy:g} of a copy asks for next to nothing"
+        for dtype, cool in one.short.items():
+            if not HOT * cool <= one.sustained[dtype] < cool:
+                yield f"{one}: {one.sustained[dtype]:g} hot and {cool:g} cool in {dtype}"
+
+
+def owed(one: Sheet) -> set[str]:
+    """What a sheet limits: each format cool and hot; but float64 where it runs at a 32nd, and
+    INT8 that the B300 gave up.
+    """
+    found = {LOCAL_COPY}
     for dtype in native_dtypes(one.compute_capability):
-        peak = next(
-            (value for key in PEAKS[dtype] if (value := getattr(one.peak, key)) is not None), None
-        )
-        found |= {name: (dtype, "TFLOP/s", peak) for name in gemm_names(dtype)}
+        if not (dtype == "f64" and one.compute_capability in SLOW_FLOAT64) and not (
+            dtype == "i8" and one.peak.int8 is None
+        ):
+            found |= set(gemm_names(dtype))
     return found
 
 
-def lint(one: Sheet) -> Iterator[str]:
-    """Every limit that cannot be right, and why."""
-    known = subjects(one)
+def of_sheet(one: Sheet) -> Iterator[str]:
+    """What is wrong with the floors of a shipped sheet.
+
+    Reading holds each against its peak and against the formula of its basis; so each must have one.
+    """
+    if wrong := sheet_figures.problem(one):
+        yield wrong[1]
+    rows = {row.measurement: row for row in one.limit}
+    yield from (
+        f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one)
+    )
+    peaks = one.peak.by_dtype()
+    for row, subject in _subjects(one):
+        peak = peaks[subject] if subject != "copy" else one.memory.bandwidth_gbs
+        if not re.match(rf"[\d.]+ x {re.escape(f'{peak:g}')} .*; ", row.basis):
+            yield f"{row.measurement}: its basis is no share of {peak:g} with what was measured"
+        if row.low < 0.98 * peak * _least(one, row, subject):
+            yield f"{row.measurement}: {row.low:g} is less than a card without a sheet is asked"
+        yield from _remark(row)
+    for other in (*one.collective, *one.share):
+        if basis.product(other.basis) is None:
+            yield f"{other.measurement}: its basis does not calculate {other.low:g}"
+
+
+def _subjects(one: Sheet) -> Iterator[tuple[SheetLimit, str]]:
+    """Each floor with the format that it is of, or with "copy"."""
+    named = {name: dtype for dtype in one.peak.by_dtype() for name in gemm_names(dtype)}
     for row in one.limit:
-        kind, _, peak = known[row.measurement]
-        assert peak is not None  # as reading the sheet asks
-        low, high = range_of(one, kind)
-        if not low <= row.low / peak <= high:
-            yield (
-                f"{row.measurement}: {row.low:g} is {row.low / peak:.3g} of {peak:g}, not "
-                f"{low:g} to {high:g}"
-            )
+        if row.measurement == LOCAL_COPY or row.measurement in named:
+            yield row, named.get(row.measurement, "copy")
+
+
+def _least(one: Sheet, row: SheetLimit, subject: str) -> float:
+    """The share that the card's architecture asks where there is no sheet."""
+    known = architecture.find(architecture.shipped(), one.compute_capability, one.nvml_names[0])
+    if known is None:
+        return 0.0
+    if subject == "copy":
+        return known.copy
+    shares = known.short if row.measurement.endswith("_short") else known.sustained
+    return shares.get(subject, 0.0)
+
+
+def _remark(row: SheetLimit) -> Iterator[str]:
+    """A remark above the floor follows from the basis too."""
+    _, said, formula = row.basis.partition("the remark at ")
+    if bool(said) != (row.warn_low is not None):
+        yield f"{row.measurement}: a remark stands in one of basis and bounds only"
+    elif row.warn_low is not None:
+        try:
+            basis.check(formula, row.warn_low, 3)
+        except BasisError as error:
+            yield f"{row.measurement}: {error}"

@@ -1,5 +1,8 @@
 """What healthy cards and machines have reached, as published or measured by us: TFLOP/s (INT8:
 TOP/s) and GB/s.
+
+A sample, by which the rules of floors, ceilings and architectures are tried: a new sheet needs no
+entry here.
 """
 
 from __future__ import annotations

@@ -44,8 +44,7 @@ KNOWN = architecture.shipped()
 @functools.cache
 def plan(file: str) -> Plan:
     """The plan of a machine that ships, without what only a real one could show."""
-    made = planned(BOXES[file], inventory(BOXES[file]))
-    return replace(made, gaps=(), waivers=())
+    return replace(planned(BOXES[file], inventory(BOXES[file])), gaps=(), waivers=())
 
 
 def limited(made: Plan) -> dict[str, Due]:
@@ -398,6 +397,5 @@ def test_a_machine_files_own_limit_does_not_raise_a_ceiling() -> None:
     own = book.after(
         [Override("copy_h2d", "override", Limit("GB/s", "mine", low=1.0, high=1e9), own=True)]
     )
-    held = known(own.ceiling("copy_h2d", Gpu(1)))
-    assert held == book.ceiling("copy_h2d", Gpu(1))
+    assert known(own.ceiling("copy_h2d", Gpu(1))) == book.ceiling("copy_h2d", Gpu(1))
     assert own.ceiling("gpu_count", "machine") is None

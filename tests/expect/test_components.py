@@ -188,8 +188,7 @@ KEPT: dict[str, Any] = {"sealed_bytes": 3}
 def test_filesystems_are_due_by_what_the_run_does_there(
     scratches: list[Scratch], gpus: tuple[Gpu, ...], due: dict[str, str]
 ) -> None:
-    seen = shown(0x41, more=True)
-    found = components.resolve(None, seen, NOTHING, gpus, scratches=scratches)
+    found = components.resolve(None, shown(0x41, more=True), NOTHING, gpus, scratches=scratches)
     classes = {
         name.removeprefix("disk-scratch"): " ".join(one.name for one in members)
         for name, members in found.items()
@@ -459,8 +458,7 @@ def test_only_the_gpus_that_are_tested() -> None:
 
 
 def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs() -> None:
-    seen = machine(device(0), found=())
-    found = components.resolve(None, seen, EVERYTHING, (Gpu(0), Gpu(1)))
+    found = components.resolve(None, machine(device(0), found=()), EVERYTHING, (Gpu(0), Gpu(1)))
     assert found["gpu"] == (Gpu(0), Gpu(1))
     assert found["gpu-pair"] == (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)))
     assert found["gpu-ecc"] == (Gpu(0),)

@@ -239,8 +239,7 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
         (book.after([weak, *own, *declared, *derived]), "cpu_cores", CPU, "override in box.toml"),
         (book.after([*own, *declared, *derived]), "cpu_cores", CPU, "declared in box.toml"),
     ):
-        found = known(made.find(measurement, component))
-        assert words.text(found.origin) == origin
+        assert words.text(known(made.find(measurement, component)).origin) == origin
 
 
 def test_a_disk_is_declared_with_what_it_must_have() -> None:

@@ -62,8 +62,7 @@ def without_slot(inventory: Inventory) -> Inventory:
 
 def test_a_gpu_as_it_shows_itself() -> None:
     links = (link(0, to=1), link(1, to=1), link(2, active=False))
-    seen = machine(device(0, links=links), device(1))
-    first, second = gpu_limits.gpu_facts(gpus(seen), None)
+    first, second = gpu_limits.gpu_facts(gpus(machine(device(0, links=links), device(1))), None)
     assert (first.name, first.model, first.device_id) == (
         Gpu(0),
         "NVIDIA GeForce RTX 4090",
@@ -199,13 +198,11 @@ def test_memory_errors_that_nobody_counts_are_a_gap(
 def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap() -> None:
     seen = machine(device(0), device(1, name="NVIDIA Unheard Of"))
     assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1)), gpu_limits.sheets())) == []
-    absent = empty(1)
-    assert list(gpu_limits.gaps(absent, (Gpu(0),), gpu_limits.sheets())) == []
+    assert list(gpu_limits.gaps(empty(1), (Gpu(0),), gpu_limits.sheets())) == []
 
 
 def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:
-    seen = machine(*(device(index) for index in range(3)))
-    found = book(seen, names=(Gpu(0), Gpu(2)))
+    found = book(machine(*(device(index) for index in range(3))), names=(Gpu(0), Gpu(2)))
     components = {entry.component for entry in found.entries}
     assert components == {Gpu(0), Gpu(2), Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0)), GPUS}
     assert low(found, "gpu_sm_count", Gpu(0)) == 128
@@ -255,8 +252,7 @@ def test_the_sheets_are_read() -> None:
 
 
 def test_what_floors_of_computing_are_derived_from() -> None:
-    seen = machine(device(0), device(1, traits=None))
-    first, silent = gpu_limits.compute_facts(gpus(seen))
+    first, silent = gpu_limits.compute_facts(gpus(machine(device(0), device(1, traits=None))))
     told = (Gpu(0), "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
     assert first == ComputeFacts(*told)
     assert silent == ComputeFacts(Gpu(1), told[1], told[2], None, None, None, None, None)

@@ -163,8 +163,7 @@ def test_what_a_sheet_has_no_figure_for() -> None:
     new = replace(one, compute_capability="13.0", limit=one.limit[:2])
     assert sheet_figures.problem(new) is None
     assert sheet_figures.unchecked(new) == tuple(sorted(one.peak.by_dtype()))
-    other = replace(one.memory, type="HBM4")
-    assert sheet_figures.problem(replace(one, memory=other)) is None
+    assert sheet_figures.problem(replace(one, memory=replace(one.memory, type="HBM4"))) is None
     fast = replace(one.memory, type="HBM4", pin_gbps=100, bandwidth_gbs=76800)
     assert place(sheet_figures.problem(replace(one, memory=fast))) == ("memory", "pin_gbps")
     assert one.nvlink is not None
@@ -182,8 +181,7 @@ def test_collectives_over_pci_express() -> None:
     row = replace(h200.collective[0], low=40.0, basis="measured")
     bare = replace(h200, nvlink=None, collective=(row,))
     assert sheet_figures.problem(bare) is None
-    wrong = replace(bare, pcie_gen=4)
-    assert place(sheet_figures.problem(wrong)) == ("collective", 0, "low")
+    assert place(sheet_figures.problem(replace(bare, pcie_gen=4))) == ("collective", 0, "low")
     assert sheet_figures.problem(replace(bare, pcie_gen=None, pcie_width=None)) is None
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from cases import each
 from known import known
-from limit_book import owed
-from limit_lint import CLASSES, lint, range_of, subjects
+from limit_lint import of_sheet
 from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
 from refusal import refusal
@@ -23,7 +22,7 @@ from acceptance.core.judgement import judge_due
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured
-from acceptance.expect import architecture, sheet
+from acceptance.expect import architecture, sheet, sheet_figures
 from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
 from acceptance.resources import DataFileError
@@ -37,31 +36,6 @@ KNOWN = architecture.read(FOLDER / "architectures.toml")
 
 def row_of(one: Sheet, measurement: str) -> SheetLimit | None:
     return next((row for row in one.limit if row.measurement == measurement), None)
-
-
-# --- what there is ---
-
-
-@each("one", SHEETS, told=lambda one: one.name)
-def test_each_format_that_a_model_has_is_limited_cool_and_hot(one: Sheet) -> None:
-    assert {row.measurement for row in one.limit} == owed(one)
-
-
-@each("one", SHEETS, told=lambda one: one.name)
-def test_each_limit_is_a_plausible_share_of_the_sheets_own_peak(one: Sheet) -> None:
-    assert list(lint(one)) == []
-
-
-@each("one", SHEETS, told=lambda one: one.name)
-def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
-    for row in one.limit:
-        where = f"{one.name}, {row.measurement}: {row.low} by {row.basis!r}"
-        _, _, peak = subjects(one)[row.measurement]
-        share, _, told = row.basis.partition(" x ")
-        assert peak is not None, where
-        assert told.startswith(f"{peak:g} "), where
-        assert row.low <= float(share) * peak, where  # rounded down, which reading checks
-        assert "; " in told, where
 
 
 # --- healthy cards ---
@@ -83,8 +57,7 @@ def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value
 def test_every_published_figure_of_a_hot_card_is_within_its_limit(
     name: str, dtype: str, value: float
 ) -> None:
-    row = known(row_of(BY_NAME[name], gemm_names(dtype)[1]))
-    assert value >= 1.04 * row.low
+    assert value >= 1.04 * known(row_of(BY_NAME[name], gemm_names(dtype)[1])).low
 
 
 @each(
@@ -126,7 +99,7 @@ def test_published_slips_are_refused(name: str, measurement: str, slipped: float
     rows = tuple(
         replace(row, low=slipped) if row.measurement == measurement else row for row in one.limit
     )
-    assert any(line.startswith(f"{measurement}: ") for line in lint(replace(one, limit=rows)))
+    assert list(of_sheet(replace(one, limit=rows)))
 
 
 @each("one", SHEETS, told=lambda one: one.name)
@@ -134,14 +107,7 @@ def test_a_slip_of_two_or_of_a_thousand_is_refused(one: Sheet) -> None:
     for row, factor in itertools.product(one.limit, (1000, 2, 0.5, 0.001)):
         slipped = replace(row, low=row.low * factor, warn_low=None)
         told = f"{one.name}, {row.measurement}: {slipped.low} for {row.low} is not noticed"
-        assert list(lint(replace(one, limit=(slipped,)))), told
-
-
-def test_no_range_is_wide_enough_to_hold_a_slip_and_none_is_unused() -> None:
-    for ranges in CLASSES.values():
-        assert all(high <= 3 * low for low, high in ranges)
-    used = {range_of(one, kind) for one in SHEETS for kind in ("f64", "f32", "f16", "i8", "copy")}
-    assert used == {one for ranges in CLASSES.values() for one in ranges}
+        assert sheet_figures.problem(replace(one, limit=(slipped,))), told
 
 
 # --- each limit is seen to fail ---

@@ -141,8 +141,7 @@ class Cluster:
 
     def kill(self, node: str) -> None:
         """What a node does that loses its power: its daemon and its job's processes are gone."""
-        pid = int((self.folder / f"{node}.pid").read_text())
-        os.kill(pid, signal.SIGKILL)
+        os.kill(int((self.folder / f"{node}.pid").read_text()), signal.SIGKILL)
         for own in self.processes_of(node):
             os.kill(own, signal.SIGKILL)
 

@@ -115,8 +115,7 @@ def test_causes_side_by_side_and_a_card_beside_them() -> None:
 def test_attributes_of_the_same_machines_are_named_together() -> None:
     some = {name: {**have, "switch": f"s{have['rack']}"} for name, have in ALL.items()}
     rack = [name for name, have in some.items() if have["rack"] == "r02"]
-    found = find_causes(flags(rack), some, SLOTS)
-    (cause,) = found.common
+    (cause,) = find_causes(flags(rack), some, SLOTS).common
     assert cause.attributes == (Attribute("rack", "r02"), Attribute("switch", "sr02"))
     assert cause.all_units == len(ALL)
 
@@ -229,8 +228,7 @@ def test_machines_that_are_explained_take_no_further_part() -> None:
     some = {f"m{n:03d}": {"rack": f"r{n // 16:02d}", "driver": "1"} for n in range(256)}
     for name in (*list(some)[64:80], *list(some)[100:102]):
         some[name]["driver"] = "2"
-    rack = list(some)[64:80]
-    found = find_causes(flags([*rack, "m200"], [0]), some, slots(some))
+    found = find_causes(flags([*list(some)[64:80], "m200"], [0]), some, slots(some))
     assert [cause.attributes for cause in found.common] == [(Attribute("rack", "r04"),)]
     assert [one.machine for one in found.single] == ["m200"]
 

@@ -1015,8 +1015,7 @@ def test_machines_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> N
     """The same version with a sheet of the site is other limits too; an old verdict tells none."""
     new, own = limits("2026-12-01.1", "2" * 64), limits("2026-11-27.1", "3" * 64)
     usual = limits("2026-11-27.1")
-    machines = {"a": usual, "b": usual, "c": new, "d": own, "old": None}
-    of_limits(tmp_path, machines)
+    of_limits(tmp_path, {"a": usual, "b": usual, "c": new, "d": own, "old": None})
     found, _ = judged(tmp_path)
     assert found.verdict == "PASS"
     end = (

@@ -99,8 +99,7 @@ def test_fail_on_does_not_make_a_pass_of_nothing(call: Call, tmp_path: Path) -> 
 def test_fresh_hours(call: Call, tmp_path: Path) -> None:
     place(tmp_path / "fleet", "a", fresh("PASS", "a", 5.0), written=datetime.now(UTC))
     assert call("fleet")[0] == 0
-    out = printed(call("fleet", "--fresh", "4"), 3)
-    assert "no fresh verdict" in out[0]
+    assert "no fresh verdict" in printed(call("fleet", "--fresh", "4"), 3)[0]
 
 
 def test_nights_are_kept(call: Call, tmp_path: Path) -> None:

@@ -212,8 +212,7 @@ def test_what_could_not_be_read_is_kept(tmp_path: Path) -> None:
     (fleet / "torn").mkdir()
     (fleet / "torn/verdict.json").write_text("{")
     (path,) = parquet.write(tmp_path, tables(fleet))
-    kept = known(parquet.read(path).troubles)
-    ((folder, troubles),) = kept.items()
+    ((folder, troubles),) = known(parquet.read(path).troubles).items()
     assert folder == str(fleet)
     assert [machine for machine, _ in troubles] == [None, "torn"]
     assert all(str(fleet) in text for _, text in troubles)

@@ -77,8 +77,7 @@ def said(found: Comparison) -> list[str]:
 
 
 def test_a_slow_card_is_flagged_on_the_second_night_and_named() -> None:
-    values = even(8, but={(3, 5): 560.0})
-    night = table(values)
+    night = table(even(8, but={(3, 5): 560.0}))
     assert not comparison.compare({SECOND: night}, BOOK).flags
     found = both(night)
     assert flagged(found) == {("m03", "gpu5")}
@@ -97,8 +96,7 @@ def test_only_the_last_nights_count() -> None:
 
 
 def test_a_rate_that_is_higher_than_the_others_is_none() -> None:
-    values = even(8, but={(3, 5): 900.0})
-    assert not both(table(values)).flags
+    assert not both(table(even(8, but={(3, 5): 900.0}))).flags
 
 
 def test_of_a_time_more_is_worse() -> None:
@@ -109,8 +107,7 @@ def test_of_a_time_more_is_worse() -> None:
 
 @pytest.mark.parametrize("unit", ["GiB", "degC", "W", "MHz", "count", "ratio", "MT/s"])
 def test_what_is_no_rate_is_not_compared(unit: str) -> None:
-    values = even(8, but={3: 100.0})
-    found = both(table(values, series=rates("anything", unit)))
+    found = both(table(even(8, but={3: 100.0}), series=rates("anything", unit)))
     assert (found.flags, found.apart) == ((), ())
 
 
@@ -152,8 +149,7 @@ def test_vms_have_a_noise_of_their_own() -> None:
 
 
 def test_of_two_machines_none_is_blamed() -> None:
-    values = even(2, but={(1, 0): 500.0})
-    found = both(table(values))
+    found = both(table(even(2, but={(1, 0): 500.0})))
     assert not found.flags
     (sentence,) = said(found)
     assert sentence.startswith("m01 is 28.6 % behind m00 in gpu0 gemm_bf16 on two nights: of two")
@@ -187,8 +183,7 @@ def test_a_slow_position_in_all_machines_is_one_cause() -> None:
     values = even(
         64, but={(0, 1): 500.0, **dict.fromkeys(((n, 6) for n in range(0, 64, 8)), 560.0)}
     )
-    found = both(table(values))
-    first, second = said(found)
+    first, second = said(both(table(values)))
     assert first.startswith(
         "slot gpu6: 8 of the 64 cards there are slower than their equals, of 9 among all 512: "
     )

@@ -84,8 +84,7 @@ def test_a_partner_is_near() -> None:
 
 @pytest.mark.parametrize(("count", "bad"), [(64, 5), (1000, 30), (10_000, 100)])
 def test_many_bad_nodes_are_named_exactly(count: int, bad: int) -> None:
-    draw = random.Random(count)
-    sick = sorted(draw.sample(nodes(count), bad))
+    sick = sorted(random.Random(count).sample(nodes(count), bad))
     found, tests, rounds = run(nodes(count), sick)
     assert found == Blame(tuple(sick), (), (), ())
     assert tests <= count // 2 + 2 * bad

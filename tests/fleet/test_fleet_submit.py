@@ -350,8 +350,7 @@ def show(site: Slurm, *names: str) -> None:
 def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, site: Slurm) -> None:
     """A verdict from before the repair does not count, a FAIL within it is drained again."""
     reserve(site)
-    names = [f"n{number}" for number in range(1, 5)]
-    show(site, *names)
+    show(site, *[f"n{number}" for number in range(1, 5)])
     site.hold("n1", "FAIL", hours=5)
     site.hold("n2", "PASS", hours=0.5)
     failed = site.hold("n3", "FAIL", hours=0.5)

@@ -171,8 +171,7 @@ def test_a_licence_that_the_site_has_not_defined_is_refused(site: Site) -> None:
 
 def test_a_second_call_submits_no_node_twice(site: Site) -> None:
     (site.home / "hangs-n1").touch()
-    told = site.submit("--nodes", "n[1-2]")
-    assert "submitted: n1 (" in told
+    assert "submitted: n1 (" in site.submit("--nodes", "n[1-2]")
     until(lambda: "began n1 none" in site.log(), 20, "n1's job")
     assert "a job waits or runs already: n1" in site.submit("--nodes", "n1")
 

@@ -26,8 +26,7 @@ def place() -> str:
     """The PCI address of the first GPU."""
     nvml = nvml_library.binding()
     nvml.nvmlInit()
-    found = nvml.nvmlDeviceGetPciInfo(nvml.nvmlDeviceGetHandleByIndex(0))
-    return address(found)
+    return address(nvml.nvmlDeviceGetPciInfo(nvml.nvmlDeviceGetHandleByIndex(0)))
 
 
 def load(steps: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -60,8 +59,7 @@ def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: 
     assert seen.stop is None
     own = seen.gpus[Gpu(0)]
     assert own.limit_w is not None
-    rests = [one.step for one in begun(done.stdout)]
-    assert len(rests) == len(table.rows)
+    assert len([one.step for one in begun(done.stdout)]) == len(table.rows)
     wave = next(one for one in begun(done.stdout) if one.step.hertz == 1.0)
     power = [watts for _, watts, _ in own.within(wave.begins_s, wave.begins_s + 4.0).samples]
     print(f"{len(power)} samples from {min(power)} to {max(power)} W of {own.limit_w}")

@@ -43,8 +43,7 @@ def test_a_recorded_run(tmp_path: Path) -> None:
 
 
 def test_a_run_of_which_little_is_known() -> None:
-    found = samples.run(journals.bodies(journals.plan()))
-    run = comparison.run_of(found, "name")
+    run = comparison.run_of(samples.run(journals.bodies(journals.plan())), "name")
     assert (run.virtual, run.identities, run.machine_id) == (False, {}, "machine-1")
     assert run.sealed
     assert dict(run.facts) == {(ITSELF, "profile"): "smoke", (ITSELF, "scope"): "full"}

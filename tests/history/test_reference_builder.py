@@ -272,10 +272,8 @@ def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last
 
 
 def test_a_level_that_left_the_first_nights_is_told() -> None:
-    level = known(past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first)
-    assert level.moved
-    still = known(past(looks(steady(88))).first)
-    assert not still.moved
+    assert known(past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first).moved
+    assert not known(past(looks(steady(88))).first).moved
 
 
 def test_a_beginning_in_another_season_allows_for_it() -> None:
@@ -459,8 +457,7 @@ def test_noise_grows_when_it_is_more_than_three_times_what_it_was(
 
 def test_noise_and_slopes_are_told_where_the_limit_is_tighter_too() -> None:
     of = rule(limit=at_least(599.99, "TFLOP/s", "b"))
-    values = [*steady(60), *steady(28, deviation=15.0, seed=2)]
-    assert past(looks(values), of=of).grown is not None
+    assert past(looks([*steady(60), *steady(28, deviation=15.0, seed=2)]), of=of).grown is not None
 
 
 # --- nights that strayed ---

@@ -12,6 +12,7 @@ import journals
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from raising import raising
 from runs import machine_root, write_segment
 
 from acceptance.core import evidence, record
@@ -324,11 +325,8 @@ def test_a_disk_that_is_full_from_the_beginning(
 
 
 def test_a_disk_that_fails_to_keep(path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_descriptor: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with Writer(path, root) as writer:
-        monkeypatch.setattr(os, "fsync", fail)
+        monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, os.strerror(errno.EIO))))
         writer.write(Sample({"x": 1.0}))
         with pytest.raises(JournalError, match="Input/output error"):
             writer.sync()

@@ -40,8 +40,7 @@ def test_every_format_is_deep_enough_that_reading_the_results_costs_little(dtype
     sustained = {"f64": 53, "f32": 51, "tf32": 344, "f16": 650, "bf16": 670, "f8": 1250, "i8": 900}[
         dtype.short
     ]
-    shape = shapes(dtype)[0]
-    product_s = shape.operations / (sustained * 1e12)
+    product_s = shapes(dtype)[0].operations / (sustained * 1e12)
     compare_s = 9 / 8 * result_bytes(dtype, shapes(dtype)) / 4.2e12
     assert compare_s / (product_s + compare_s) < 0.02
 

@@ -29,8 +29,7 @@ def test_one_bit_changes_the_digest_and_the_pieces_do_not(
 @given(values=words)
 @settings(max_examples=examples(100))
 def test_two_words_that_changed_places_change_the_digest(values: list[int]) -> None:
-    other = [values[1], values[0], *values[2:]]
-    assert (of(other) == of(values)) == (values[0] == values[1])
+    assert (of([values[1], values[0], *values[2:]]) == of(values)) == (values[0] == values[1])
 
 
 def test_ranks_with_another_digest_are_told_apart() -> None:

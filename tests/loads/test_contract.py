@@ -117,8 +117,7 @@ def test_an_early_end_proves_nothing() -> None:
 
 def test_the_output_of_another_load_or_another_unit_proves_nothing() -> None:
     assert code(replace(output(), load="gpu_copy")) == "load_of_another"
-    text = printed(ASK, OWN).replace('"TFLOP/s"', '"GB/s"', 1)
-    assert code(parse(text)) == "load_unit"
+    assert code(parse(printed(ASK, OWN).replace('"TFLOP/s"', '"GB/s"', 1))) == "load_unit"
 
 
 def test_tables_are_those_that_are_due_with_their_columns() -> None:

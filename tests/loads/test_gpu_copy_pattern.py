@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from cases import each
+from known import known
 
 from acceptance.loads.copy import pattern
 from acceptance.loads.copy.pattern import SPOILED, fault, first_number, first_of, place, write
@@ -69,8 +70,7 @@ def test_a_right_copy_has_no_fault() -> None:
 def test_one_bit_is_found_and_located(index: int, bit: int) -> None:
     expected, got = made(1000, 1), made(1000, 1)
     got[index] ^= np.uint64(1 << bit)
-    found = fault(expected, got)
-    assert found is not None
+    found = known(fault(expected, got))
     assert found["words"] == 1
     assert found["first"] == (place(index, int(expected[index]), int(got[index])),)
     assert int(found["first"][0].xor, 16) == 1 << bit
@@ -79,12 +79,10 @@ def test_one_bit_is_found_and_located(index: int, bit: int) -> None:
 def test_words_that_changed_places_are_found() -> None:
     expected, got = made(1000, 1), made(1000, 1)
     got[[3, 700]] = got[[700, 3]]
-    found = fault(expected, got)
-    assert found is not None
+    found = known(fault(expected, got))
     assert [found["words"], *(wrong.index for wrong in found["first"])] == [2, 3, 700]
 
 
 def test_a_copy_that_was_not_made_is_wrong_in_every_word() -> None:
-    found = fault(made(1000, 1), np.full(1000, SPOILED, np.uint64))
-    assert found is not None
+    found = known(fault(made(1000, 1), np.full(1000, SPOILED, np.uint64)))
     assert (found["words"], found["unwritten"], len(found["first"])) == (1000, 1000, 4)

@@ -134,8 +134,7 @@ def values(output: LoadOutput) -> dict[str, tuple[str, str, float]]:
 
 
 def test_every_format_has_its_three_readings() -> None:
-    bench = Bench()
-    output = bench.run("f64", "bf16")
+    output = Bench().run("f64", "bf16")
     rate = pytest.approx(10.0)
     assert values(output) == {
         "gemm_f64_short": ("TFLOP/s", Gpu(0), rate),

@@ -301,8 +301,7 @@ def test_a_gpu_in_use_is_no_measurement(layers: Callable[[], Layers]) -> None:
 def test_the_table() -> None:
     layers = Layers(full={"llama"})
     output = said(layers, 120.0, formats=("bf16", "f32"))
-    found = by_name(output)
-    assert found.keys() == LAYER_PARTS.keys()
+    assert by_name(output).keys() == LAYER_PARTS.keys()
     assert [one[:2] for one in layers.verified] == [
         (name, dtype) for dtype in ("bf16", "f32") for name in LAYERS
     ]
@@ -321,8 +320,7 @@ def test_the_table() -> None:
 
 def test_time_that_does_not_suffice_is_said_in_the_cells() -> None:
     layers = Layers()
-    output = said(layers, 4.0, formats=("bf16", "f16"))
-    (table,) = output.tables
+    (table,) = said(layers, 4.0, formats=("bf16", "f16")).tables
     untold = [row for row in table.rows if row[4] == "no time"]
     assert untold
     assert all(row[4:] == ("no time",) * 3 for row in untold)

@@ -91,8 +91,7 @@ def test_a_loss_that_is_not_finite_cannot_fall() -> None:
 
 
 def test_older_gpus_have_their_own_format() -> None:
-    older = {**ABOUT, "capability": "7.5"}
-    found = parse(printed(ONE, older))
+    found = parse(printed(ONE, {**ABOUT, "capability": "7.5"}))
     assert found.parameters["format"] == "f16"
     assert code(found) == ""
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import pytest
 from cases import each
+from raising import raising
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Part
@@ -175,8 +176,7 @@ def test_tokens_are_fed_to_a_gpu(run: Run, torch: Callable[..., None]) -> None:
 
 def test_tokens_that_do_not_reach_the_gpu_are_found(run: Run, torch: Callable[..., None]) -> None:
     torch(lose="cuda")
-    output = run("feed", "gpu=true").output
-    wrong = wrong_of(output)[0]
+    wrong = wrong_of(run("feed", "gpu=true").output)[0]
     assert (wrong.offset, wrong.words, wrong.unwritten) == (SIZE - 8, 1, 1)
 
 
@@ -382,10 +382,7 @@ def test_a_sealed_file_of_another_size_is_no_evidence(run: Run, folder: Path) ->
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
-    def fail(*_: Any, **__: Any) -> int:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, call, fail)
+    monkeypatch.setattr(os, call, raising(OSError(number, os.strerror(number))))
 
 
 @each(
@@ -479,8 +476,7 @@ def test_buffers_that_would_fill_the_memory_are_not_made(
 ) -> None:
     for load, module in (("feed", feed), ("checkpoint", checkpoint)):
         monkeypatch.setattr(module, "available_bytes", lambda: SIZE)
-        trouble = run(load).trouble
-        assert trouble.code == "storage_no_memory"
+        assert run(load).trouble.code == "storage_no_memory"
     require_memory(SIZE, 2 * SIZE)
     assert list(folder.iterdir()) == []
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 from cases import each
+from known import known
 from sound_loads import TENSORS, Flip, digest_run
 
 from acceptance.loads.train import digest_log
@@ -116,16 +117,14 @@ def test_the_kind_of_a_difference(
 ) -> None:
     other = changed(place, stamp)
     for one, beside in ((SMALL, other), (other, SMALL)):
-        found = difference(one, beside)
-        assert found is not None
+        found = known(difference(one, beside))
         assert (found.kind, found.bit, found.digests) == (kind, bit, 1)
         assert found.tensor == ("b" if place[0] else digest_log.LOSS)
 
 
 def test_the_first_difference_counts_and_all_are_counted() -> None:
     wrong = Flip()
-    found = difference(RUN, digest_run("bf16", wrong))
-    assert found is not None
+    found = known(difference(RUN, digest_run("bf16", wrong)))
     assert (found.step, found.part, found.tensor, found.kind, found.bit) == (
         wrong.step,
         wrong.part,

@@ -218,8 +218,7 @@ def test_trials_end_with_1_where_one_was_missed() -> None:
         def make(*_asked: Any, made: Counted = training) -> Counted:
             return made
 
-        found = digest_trials.try_faults(asked, said.append, make, lambda _device: ABOUT)
-        assert found == status
+        assert digest_trials.try_faults(asked, said.append, make, lambda _device: ABOUT) == status
         rows = said[said.index("kind format tried found masked missed named-one-bit") + 1 :]
         assert len(rows) == 8
         assert rows[0] == f"activation bf16 2 0 {0 if trace else 2} {2 if trace else 0} 0"

@@ -20,8 +20,7 @@ from acceptance.loads.train.shapes import LAYERS, MODELS, TINY, LayerName, Model
     ],
 )
 def test_operations_of_a_layer(name: LayerName, batch: int, sequence: int, tera: float) -> None:
-    found = LAYERS[name].forward_flop(batch, sequence) / 1e12
-    assert found == pytest.approx(tera, abs=5e-6)
+    assert (LAYERS[name].forward_flop(batch, sequence) / 1e12) == pytest.approx(tera, abs=5e-6)
 
 
 def test_operations_by_the_formula() -> None:

@@ -230,8 +230,7 @@ def test_all_that_was_compared_is_in_a_table() -> None:
 
 
 def test_float16_has_no_tf32_and_older_cards_their_own_format() -> None:
-    machine = box()
-    output = ran(machine, judged="f16", table=True, seconds=200.0)
+    output = ran(box(), judged="f16", table=True, seconds=200.0)
     assert {row[1] for row in rows(output)} == {
         "float16", "float16, unfused", "float32", "float16, 4 accumulated",
         "float16, 16 accumulated", "float16, checkpointing",
@@ -383,8 +382,7 @@ def test_losses_that_turn_nan_late() -> None:
 
 def test_a_product_that_does_not_repeat() -> None:
     value = WrongValue(index=(0, 0), expected="00", got="01")
-    other = Checked("repeated product", "product", 64, 1, 1.0, (value,))
-    (found,) = wrong(ran(box(product=other)))
+    (found,) = wrong(ran(box(product=Checked("repeated product", "product", 64, 1, 1.0, (value,)))))
     assert (found.check, found.model, found.tensor) == ("step_repeat", "matmul", "product")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from cuda_on_cpu import Built, shared
+from raising import raising
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
@@ -197,8 +198,7 @@ def test_a_slow_memory_is_slow_and_right(
         gpu.clock += seconds
 
     monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, sleep=sleep))
-    output = ran(capsys, "inject=slow")
-    found = values(output)
+    found = values(ran(capsys, "inject=slow"))
     assert found["vram_rate"] == pytest.approx(0.5, abs=0.02)
     assert found["vram_copy"] == pytest.approx(1.0)
     assert found["vram_miscompares"] == 0
@@ -231,8 +231,7 @@ def test_a_gpu_that_hangs_is_given_up(
 def test_kernels_that_did_nothing_prove_nothing(
     start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gpu = start()
-    monkeypatch.setattr(gpu, "built", SimpleNamespace(launch=lambda *_: None))
+    monkeypatch.setattr(start(), "built", SimpleNamespace(launch=lambda *_: None))
     assert main(LOAD) == 1
     captured = capsys.readouterr()
     assert (
@@ -274,13 +273,16 @@ def test_a_memory_that_keeps_nothing(
 def test_what_cuda_says_is_told_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(*_: object) -> None:
-        raise RuntimeError(
-            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
-            "asynchronous"
-        )
-
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(load, "run", fails)
+    monkeypatch.setattr(
+        load,
+        "run",
+        raising(
+            RuntimeError(
+                "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
+                "asynchronous"
+            )
+        ),
+    )
     assert main(LOAD) == 1
     assert capsys.readouterr().err == "vram: CUDA error: uncorrectable ECC error encountered\n"

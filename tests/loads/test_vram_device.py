@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import each
 from cuda_on_cpu import Built, shared
+from raising import raising
 from vram_on_cpu import Gpu
 
 import acceptance.loads
@@ -121,8 +122,7 @@ def test_time_before_the_work_counts_where_it_is_late(gpu: Gpu) -> None:
     def sleep(seconds: float) -> None:
         gpu.clock += seconds
 
-    memory = CudaMemory(sleep=sleep)
-    late = memory.work(Pass((Sweep(None, NUMBER, 0, WORDS),)), 3.0)
+    late = CudaMemory(sleep=sleep).work(Pass((Sweep(None, NUMBER, 0, WORDS),)), 3.0)
     assert late.seconds == pytest.approx(3.0 + 8 * WORDS / 1e9)
 
 
@@ -143,10 +143,11 @@ def test_a_gpu_that_hangs_in_the_midst_of_many_works(gpu: Gpu) -> None:
 def test_a_late_error_of_cuda_is_passed_on(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = CudaMemory()
 
-    def query(_: object) -> bool:
-        raise RuntimeError("CUDA error: an illegal memory access was encountered")
-
-    monkeypatch.setattr(gpu.torch.cuda.Event, "query", query)
+    monkeypatch.setattr(
+        gpu.torch.cuda.Event,
+        "query",
+        raising(RuntimeError("CUDA error: an illegal memory access was encountered")),
+    )
     with pytest.raises(RuntimeError, match="illegal memory access"):
         memory.work(Pass((Sweep(None, NUMBER, 0, WORDS),)))
     assert np.array_equal([memory.get(7)], [7])

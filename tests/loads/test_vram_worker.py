@@ -157,8 +157,7 @@ def test_pauses_are_no_time_of_the_passes() -> None:
 
 @each("share", [0.5, 0.8, 1.1])
 def test_the_rate_is_that_of_all_passes_together(share: float) -> None:
-    memory = FakeMemory(share=share)
-    output = memory.run()
+    output = FakeMemory(share=share).run()
     moved = sum(one.moved for one in first_round())
     copied = sum(one.moved for one in first_round() if isinstance(one.works[0], Copy))
     assert values(output)["vram_rate"][2] == pytest.approx(

@@ -137,8 +137,7 @@ def test_the_program_repeats_and_agrees() -> None:
 
 def test_another_process_has_the_same_bits_and_a_persistent_fault_others() -> None:
     sound, faulty = program(), program("inject=persistent", "inject_seed=2")
-    again = program()
-    assert sound.logs == again.logs
+    assert sound.logs == program().logs
     assert faulty.miscompares == ()
     assert faulty.injected == "persistent"
     differing = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cases import each
+from known import known
 
 from acceptance.machine.channels import Channels, channels
 from acceptance.machine.inventory import Dimm, EmptySlot, Inventory
@@ -64,9 +65,7 @@ def read(*slots: Slot) -> Channels | None:
     ],
 )
 def test_the_forms_of_names(slots: tuple[Slot, ...], names: tuple[str, ...]) -> None:
-    found = read(*slots)
-    assert found is not None
-    assert tuple(found.sizes) == names
+    assert tuple(known(read(*slots)).sizes) == names
 
 
 @each(
@@ -111,38 +110,33 @@ def test_what_was_not_read_and_what_a_hypervisor_invents_tell_none() -> None:
 )
 def test_slots_of_a_processor_that_is_not_there(names: tuple[Slot, ...]) -> None:
     for sockets in (1, None):
-        found = channels(machine(*names, sockets=sockets))
-        assert found is not None
+        found = known(channels(machine(*names, sockets=sockets)))
         assert (len(found.sizes), found.empty) == (1, ())
-    of_both = channels(machine(*names, sockets=2))
-    assert of_both is not None
-    assert len(of_both.empty) == 1
-    both = tuple((slot, bank, 8) for slot, bank, _ in names)
-    seen = channels(machine(*both, sockets=1))
-    assert seen is not None
+    assert len(known(channels(machine(*names, sockets=2))).empty) == 1
+    seen = known(channels(machine(*tuple((slot, bank, 8) for slot, bank, _ in names), sockets=1)))
     assert len(seen.filled) == 2, "modules in both: nothing is left out"
 
 
 def test_an_empty_channel_of_the_one_processor_is_told() -> None:
-    found = channels(
-        machine(("P1-DIMMA1", None, 8), ("P1-DIMMB1", None, 0), ("P2-DIMMA1", None, 0), sockets=1)
+    found = known(
+        channels(
+            machine(
+                ("P1-DIMMA1", None, 8), ("P1-DIMMB1", None, 0), ("P2-DIMMA1", None, 0), sockets=1
+            )
+        )
     )
-    assert found is not None
     assert found.empty == ("P1 DIMMB",)
 
 
 def test_even_channels_cost_nothing() -> None:
-    found = read(("DIMM_A1", None, 0), ("DIMM_A2", None, 32), ("DIMM_B2", None, 32))
-    assert found is not None
+    found = known(read(("DIMM_A1", None, 0), ("DIMM_A2", None, 32), ("DIMM_B2", None, 32)))
     assert (found.empty, found.less, found.rate_mts) == ((), (), 5200)
     assert (found.empty_cost(), found.unequal_cost()) == (None, None)
 
 
 def test_an_empty_channel_costs_its_share() -> None:
-    found = read(("DIMM_A1", None, 32), ("DIMM_A2", None, 32), ("DIMM_B1", None, 0))
-    assert found is not None
-    told = found.empty_cost()
-    assert told is not None
+    found = known(read(("DIMM_A1", None, 32), ("DIMM_A2", None, 32), ("DIMM_B1", None, 0)))
+    told = known(found.empty_cost())
     assert words.message(told) == (
         "memory channels without a module: DIMM_B: 1 of 2 are filled, which moves 41.6 GB/s at "
         "most (5200 MT/s x 64 bit x 1 / 8) in place of 83.2 GB/s"
@@ -151,13 +145,16 @@ def test_an_empty_channel_costs_its_share() -> None:
 
 
 def test_unequal_channels_cost_what_is_not_interleaved() -> None:
-    found = read(
-        ("DIMM_A1", None, 32), ("DIMM_A2", None, 32), ("DIMM_B1", None, 32), ("DIMM_C1", None, 16)
+    found = known(
+        read(
+            ("DIMM_A1", None, 32),
+            ("DIMM_A2", None, 32),
+            ("DIMM_B1", None, 32),
+            ("DIMM_C1", None, 16),
+        )
     )
-    assert found is not None
     assert found.less == ("DIMM_B", "DIMM_C")
-    told = found.unequal_cost()
-    assert told is not None
+    told = known(found.unequal_cost())
     assert words.message(told) == (
         "memory channels hold different amounts: DIMM_A (64 GiB), DIMM_B (32 GiB), "
         "DIMM_C (16 GiB): 64 of 112 GiB are not interleaved over all of them, and move as little "
@@ -166,13 +163,10 @@ def test_unequal_channels_cost_what_is_not_interleaved() -> None:
 
 
 def test_a_size_or_rate_that_is_not_told() -> None:
-    found = read(("DIMM_A1", None, 32), ("DIMM_B1", None, None), ("DIMM_C1", None, 0))
-    assert found is not None
+    found = known(read(("DIMM_A1", None, 32), ("DIMM_B1", None, None), ("DIMM_C1", None, 0)))
     assert (len(found.filled), found.less, found.unequal_cost()) == (2, None, None)
     slots: tuple[Slot, ...] = (("DIMM_A1", None, 8), ("DIMM_B1", None, 0))
-    unrated = channels(machine(*slots, rate=None))
-    assert unrated is not None
+    unrated = known(channels(machine(*slots, rate=None)))
     assert unrated.rate_mts == 5600, "the rate that the module is made for"
-    bare = replace(unrated, rate_mts=None).empty_cost()
-    assert bare is not None
+    bare = known(replace(unrated, rate_mts=None).empty_cost())
     assert words.message(bare) == "memory channels without a module: DIMM_B: 1 of 2 are filled"

@@ -9,6 +9,7 @@ import machine_facts
 import msgspec
 import pytest
 from cases import each
+from known import known
 from machine_facts import BOOK, born, disk, gpu, link, machine
 
 from acceptance.core import parts
@@ -167,9 +168,7 @@ def test_the_least_that_was_measured_counts() -> None:
     entries = machine_facts.run(machine(), nvlink_active=1.0)
     more = machine_facts.run(machine(), nvlink_active=2.0)[-1]
     for order in ([*entries, more], [*entries[:-1], more, entries[-1]]):
-        found = facts.facts_of(order)
-        assert found is not None
-        assert found.by_name()[Gpu(0), "nvlinks"] == "1"
+        assert known(facts.facts_of(order)).by_name()[Gpu(0), "nvlinks"] == "1"
 
 
 def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
@@ -197,8 +196,7 @@ def test_what_identifies_a_link(more: dict[str, Any], identity: str | None) -> N
     plain["links"] = [link(**more)]
     part = Part("net", "eth0")
     told = facts.Parts(born(plain), CountedParts((), ("ethernet",), "cards"))
-    found = told.links(frozenset({"b8:00:00:00:00:01"}))
-    assert found.get(part, "none") == (identity or "none")
+    assert told.links(frozenset({"b8:00:00:00:00:01"})).get(part, "none") == (identity or "none")
 
 
 def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
@@ -256,9 +254,7 @@ DIGESTS = ("bf16", 20, 12, "00", "11", "22", 0.5)
 
 def trained(*tables: Table) -> MachineFacts:
     """The facts of a run with these tables."""
-    found = facts.facts_of([*machine_facts.run(machine()), *journals.entries(list(tables))])
-    assert found is not None
-    return found
+    return known(facts.facts_of([*machine_facts.run(machine()), *journals.entries(list(tables))]))
 
 
 def table_of(name: str, columns: tuple[str, ...], *rows: tuple[float | str, ...]) -> Table:

@@ -7,6 +7,7 @@ from typing import Any
 import pynvml
 from cases import each
 from gpu_machine import TRAITS, device
+from known import known
 
 from acceptance.core.message import Listed, Message
 from acceptance.machine import gpu_health
@@ -102,8 +103,7 @@ def test_one_fault_of_the_fabric(mask: int, summary: int | None, fault: str) -> 
 
 
 def test_a_fabric_that_failed_to_answer() -> None:
-    found = fabric(None, fabric_error="Unknown Error")
-    assert found is not None
+    found = known(fabric(None, fabric_error="Unknown Error"))
     assert (found.count, codes(found)) == (None, ["health_unanswered"])
 
 
@@ -151,8 +151,7 @@ def test_every_action_of_the_binding_is_known() -> None:
     ],
 )
 def test_flags_and_counts(measurement: str, told: dict[str, Any], count: float) -> None:
-    found = of_health(measurement, **told)
-    assert found is not None
+    found = known(of_health(measurement, **told))
     assert (found.count, found.unjudged) == (count, ())
     others = {name for name, read in READINGS.items() if read(device(0, health=GpuHealth(**told)))}
     assert others == {measurement}
@@ -185,6 +184,5 @@ QUESTIONS = {
 def test_actions_and_questions_that_the_driver_failed_to_answer(
     measurement: str, told: dict[str, Any], expected: tuple[float | None, list[str]]
 ) -> None:
-    found = of_health(measurement, **told)
-    assert found is not None
+    found = known(of_health(measurement, **told))
     assert (found.count, codes(found)) == expected

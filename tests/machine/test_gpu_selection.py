@@ -80,8 +80,7 @@ def test_what_is_said_of_a_variable_that_hides_gpus(
 def test_whether_a_job_has_the_whole_node(
     environ: dict[str, str], threads: int | None, whole: bool
 ) -> None:
-    found = gpu_selection.job({"SLURM_JOB_ID": "7", **environ}, threads)
-    assert found == Job("7", None, whole)
+    assert gpu_selection.job({"SLURM_JOB_ID": "7", **environ}, threads) == Job("7", None, whole)
     assert gpu_selection.job({**environ, "SLURM_JOB_ID": ""}, threads) is None
 
 

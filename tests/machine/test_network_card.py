@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cases import each
 from gpu_machine import empty
+from known import known
 
 from acceptance.core.parts import Part
 from acceptance.core.unmeasured import Gap, Unmeasured
@@ -90,8 +91,7 @@ def test_whether_the_kernel_shows_a_link(
 
 def test_a_link_against_card_and_slot() -> None:
     narrow = replace(CARD, pcie_width=4, slot_max_pcie_width=8)
-    found = network_card.link_share(narrow)
-    assert found is not None
+    found = known(network_card.link_share(narrow))
     assert found.share == 0.5
     assert "0000:81:00.0 runs at" in words.message(found.told)
     assert network_card.link_share(replace(CARD, pcie_width=None)) is None
@@ -218,8 +218,7 @@ SWITCH = ("pci0000:00", "0000:00:01.0", "0000:02:00.0")
 def test_the_nearest_card(bridges: tuple[tuple[str, ...], ...], path: str, names: str) -> None:
     inventory = near(*bridges)
     (gpu,) = gpus(inventory)
-    found = network_card.nearest(inventory, gpu)
-    assert found is not None
+    found = known(network_card.nearest(inventory, gpu))
     assert (found[0], " ".join(port.name for port in found[1])) == (path, names)
 
 

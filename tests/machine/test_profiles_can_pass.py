@@ -72,8 +72,7 @@ def plan_of(file: Path, name: str, filled: bool, folder: Path) -> Plan:
     """The plan for the declared machine, as `rigproof plan --as` makes it."""
     if filled:
         file = _written(folder / file.name, filled_in(file))
-    asked = Options(file, profile=name, as_declared=True, sheets=Path("none"))
-    return planning.prepare(asked).plan
+    return planning.prepare(Options(file, profile=name, as_declared=True, sheets=Path("none"))).plan
 
 
 def _written(path: Path, text: str) -> Path:

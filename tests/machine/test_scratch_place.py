@@ -169,8 +169,7 @@ ONE = DeclaredScratch("/data")
 def test_bytes_of_a_profile(
     profile: str, declared: tuple[DeclaredScratch, ...], due: list[tuple[int, int]]
 ) -> None:
-    found = budgets(profile, declared)
-    assert found == tuple(Budget(*one) for one in due)
+    assert budgets(profile, declared) == tuple(Budget(*one) for one in due)
 
 
 @pytest.mark.parametrize("count", range(1, 40))

@@ -124,8 +124,7 @@ def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     """The link is then all that the slot offers, so only the machine file can tell."""
     box = BOXES[name]
     assert box.slot is not None
-    small = replace(box, slot=(box.slot[0], 4))
-    made = run(replace(small, figures={}))
+    made = run(replace(replace(box, slot=(box.slot[0], 4)), figures={}))
     made.change = lambda _check, due, value: (
         4.0 if due.measurement == "gpu_link_width_max" else value
     )
@@ -164,8 +163,7 @@ def test_a_gpu_that_is_not_there_fails(name: str) -> None:
 def test_a_bridge_that_is_not_there_fails() -> None:
     box = BOXES["2x3090ti-bridge.toml"]
     bare = replace(box, nvlinks=0, p2p="not-supported")
-    made = Run(box, planned(box, inventory(bare)), without_bridge)
-    found = made.verdict()
+    found = Run(box, planned(box, inventory(bare)), without_bridge).verdict()
     assert found.verdict == "FAIL"
     assert failed(found) == {
         *(("nvlink_active", gpu) for gpu in (Gpu(0), Gpu(1))),

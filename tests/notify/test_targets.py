@@ -39,8 +39,7 @@ def test_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_an_address_may_stand_in_a_file(tmp_path: Path) -> None:
     file = secret(tmp_path, f"{URL}\n".encode())
-    webhook = known(targets.read(webhook=f"@{file}").webhook)
-    assert webhook.url == URL
+    assert known(targets.read(webhook=f"@{file}").webhook).url == URL
 
 
 def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
@@ -60,8 +59,7 @@ def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
-    found = known(targets.read(webhook=url).webhook)
-    assert found.safe_address == shown
+    assert known(targets.read(webhook=url).webhook).safe_address == shown
 
 
 @each(

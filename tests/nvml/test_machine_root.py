@@ -101,8 +101,7 @@ def test_switches(tmp_path: Path) -> None:
 
 
 def test_the_driver_and_the_other_functions(tmp_path: Path) -> None:
-    path = fake_driver.description("8xh100")
-    sysfs_tree(tmp_path, path)
+    sysfs_tree(tmp_path, fake_driver.description("8xh100"))
     others = [function for function in pci.read(tmp_path) if not function.is_display]
     assert [(one.class_code, one.driver) for one in others] == [("068000", "nvidia-nvswitch")] * 4
     seen = board.read(tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from known import known
 from machine_tree import Tree
 
 from acceptance.core.parts import Part
@@ -27,8 +28,7 @@ NVME, SATA = "sys/class/block/nvme0n1/device", "sys/class/block/sda/device"
 )
 def test_an_nvme_drive_wherever_the_kernel_has_its_thermometer(tmp_path: Path, place: str) -> None:
     Tree(tmp_path).files(place, temp1_input=41850, temp1_max=81850, temp1_crit=84850)
-    found = disk_temperature.find("nvme0n1", tmp_path)
-    assert found is not None
+    found = known(disk_temperature.find("nvme0n1", tmp_path))
     assert (found.now(), found.warning_c, found.critical_c) == (41.85, 81.85, 84.85)
 
 
@@ -36,8 +36,7 @@ def test_thresholds_that_a_drive_does_not_state(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA}/hwmon/hwmon1", temp1_input=-3000, temp1_crit=0)
     Tree(tmp_path).files(f"{NVME}/hwmon1", temp1_input=30000, temp1_max=65261850)
     for name, now in (("sda", -3.0), ("nvme0n1", 30.0)):
-        found = disk_temperature.find(name, tmp_path)
-        assert found is not None
+        found = known(disk_temperature.find(name, tmp_path))
         assert (found.now(), found.warning_c, found.critical_c) == (now, None, None)
 
 
@@ -46,8 +45,7 @@ def test_a_drive_that_goes_away_and_one_that_has_none(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{NVME}/hwmon1", name="nvme")
     assert disk_temperature.find("nvme0n1", tmp_path) is None
     assert disk_temperature.find("sdb", tmp_path) is None
-    found = disk_temperature.find("sda", tmp_path)
-    assert found is not None
+    found = known(disk_temperature.find("sda", tmp_path))
     found.input.unlink()
     assert found.now() is None
 
@@ -55,15 +53,12 @@ def test_a_drive_that_goes_away_and_one_that_has_none(tmp_path: Path) -> None:
 @each("millidegrees", [-273150, -60000, 200000, 65261850])
 def test_a_temperature_that_no_drive_has_is_none(tmp_path: Path, millidegrees: int) -> None:
     Tree(tmp_path).files(f"{NVME}/hwmon1", temp1_input=millidegrees, temp1_max=81850)
-    found = disk_temperature.find("nvme0n1", tmp_path)
-    assert found is not None
-    assert found.now() is None
+    assert known(disk_temperature.find("nvme0n1", tmp_path)).now() is None
 
 
 def test_a_value_that_is_none(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA}/hwmon/hwmon1", temp1_input="warm")
-    found = disk_temperature.find("sda", tmp_path)
-    assert found is not None
+    found = known(disk_temperature.find("sda", tmp_path))
     with pytest.raises(sysfs.SysfsError, match="warm"):
         found.now()
 
@@ -73,6 +68,4 @@ def test_which_disks_show_a_temperature_and_a_threshold(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA}/hwmon/hwmon1", temp1_input=30000)
     disks = [Disk(name, "M", None, 1, None, None, None) for name in ("nvme0n1", "sda", "sdb")]
     assert disk_temperature.limited(disks, tmp_path) == {Part("disk", "nvme0n1")}
-    found = disk_temperature.find("nvme0n1", tmp_path)
-    assert found is not None
-    assert found.limit_c == 80.0
+    assert known(disk_temperature.find("nvme0n1", tmp_path)).limit_c == 80.0

@@ -100,8 +100,7 @@ def test_every_draft_reads_back(tmp_path: Path, build: object) -> None:
     found = back(seen, tmp_path)
     cards = len([function for function in seen.pci if function.is_display])
     assert found.gpus == (cards or None), "a draft never says that no GPU is due"
-    asked = "Put in the number that you bought"
-    assert (asked in draft.render(seen)) == (cards == 0)
+    assert ("Put in the number that you bought" in draft.render(seen)) == (cards == 0)
     assert list(declared_limits(found, "draft.toml"))
 
 
@@ -138,8 +137,7 @@ def test_a_tower_is_drafted_as_it_is(tmp_path: Path) -> None:
 
 
 def test_what_the_machine_file_cannot_say_is_left_out(tmp_path: Path) -> None:
-    seen = tower(tmp_path / "root")
-    odd = with_modules(seen, dimm("A1", 0.5), dimm("B1", None), dimm("C1", 1.5))
+    odd = with_modules(tower(tmp_path / "root"), dimm("A1", 0.5), dimm("B1", None), dimm("C1", 1.5))
     cpu = replace(
         odd.cpu, sockets=0, cores=None, governor="mixed: performance, powersave", model=""
     )
@@ -220,11 +218,9 @@ def test_the_tables_of_gpus_are_there_where_no_gpu_is(tmp_path: Path) -> None:
 
 def test_the_link_of_a_slot_that_is_not_shown_is_no_fact(tmp_path: Path) -> None:
     """In a VM the card alone would be declared, and its slot may be less."""
-    seen = machine(device(0))
-    own = machine_file_of(tmp_path, draft.render(seen)).gpu[0]
+    own = machine_file_of(tmp_path, draft.render(machine(device(0)))).gpu[0]
     assert None not in (own.link_width, own.link_gen)
-    hidden = machine(device(0, traits=replace(TRAITS, virtualised=True)))
-    text = draft.render(hidden)
+    text = draft.render(machine(device(0, traits=replace(TRAITS, virtualised=True))))
     unknown = machine_file_of(tmp_path, text).gpu[0]
     assert (unknown.link_width, unknown.link_gen) == (None, None)
     assert "# link_width = 16  # of the card" in text

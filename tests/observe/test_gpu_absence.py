@@ -182,8 +182,7 @@ def test_a_gpu_that_could_not_start_among_numbered_ones(
 def test_a_container_that_was_given_one_gpu_of_two(
     tmp_path: Path, minors: tuple[int | None, ...]
 ) -> None:
-    seen = look(numbered(tree_of(tmp_path, 2), *minors), [device(0)])
-    assert kinds(seen) == [None, "set-up"]
+    assert kinds(look(numbered(tree_of(tmp_path, 2), *minors), [device(0)])) == [None, "set-up"]
 
 
 def test_nodes_that_nobody_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -896,8 +896,7 @@ def test_nothing_makes_it_crash(text: str) -> None:
 
 @given(st.lists(PIECES).map("".join))
 def test_no_text_around_it_hides_an_xid_79(text: str) -> None:
-    output = read_kernel_log.parse(f"{text}\n[ 9.0] {XID79}\n{text}")
-    assert output.outcome == "fail"
+    assert read_kernel_log.parse(f"{text}\n[ 9.0] {XID79}\n{text}").outcome == "fail"
 
 
 def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:

@@ -159,8 +159,7 @@ def test_the_details_of_an_sxid_are_the_same_incident_and_its_next_line_of_words
 @pytest.mark.parametrize(("between", "count"), [(4, 1), (5, 2)])
 def test_the_details_of_an_sxid_stand_within_five_of_them(between: int, count: int) -> None:
     other = [SWITCH.replace("24007", str(11004 + number)) for number in range(between)]
-    found = brief(lines(SWITCH, *other, DETAILS[0]))
-    assert found.count("sxid 24007 0000:05:00.0 fatal") == count
+    assert brief(lines(SWITCH, *other, DETAILS[0])).count("sxid 24007 0000:05:00.0 fatal") == count
 
 
 @each(
@@ -181,8 +180,7 @@ def test_the_details_of_an_sxid_stand_within_five_of_them(between: int, count: i
 def test_within_how_many_messages_a_second_one_repeats_the_first(
     before: int, first: str, between: int, second: str, count: int
 ) -> None:
-    found = brief(lines(*others(before), first, *others(between), second))
-    assert len(found) == count
+    assert len(brief(lines(*others(before), first, *others(between), second))) == count
 
 
 def test_a_serial_number_of_no_known_board_is_nobody_s() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from raising import raising
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
@@ -151,10 +152,7 @@ def test_rubbish_is_no_silence(root: Path) -> None:
 def test_what_cannot_be_opened_names_the_cure(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int, cure: str
 ) -> None:
-    def refuse(*_: object) -> int:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "open", raising(OSError(number, os.strerror(number))))
     with pytest.raises(
         KernelLogUnreadable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"
     ):

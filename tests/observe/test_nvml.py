@@ -11,6 +11,7 @@ import pytest
 from cases import each
 from fake_nvml import FakeNvml, Refusal
 from machine_tree import Programs, completed
+from raising import raising
 from worded import worded
 
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice, NvmlPair
@@ -236,12 +237,9 @@ def test_the_program_prints_one_document(
 def test_the_binding_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     import pynvml
 
-    def nothing(_name: str) -> None:
-        raise OSError("cannot open shared object file")
-
     # A developer's machine may have a driver: its library must not be found here.
     monkeypatch.setattr(pynvml, "nvmlLib", None)
-    monkeypatch.setattr(pynvml, "CDLL", nothing)
+    monkeypatch.setattr(pynvml, "CDLL", raising(OSError("cannot open shared object file")))
     assert nvml.read(pynvml) == nvml.failed_answer(
         nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND
     )

@@ -1,11 +1,11 @@
-"""A change of what an event weighs takes two: the table and the book of `severities.toml`."""
+"""What an event weighs: by its source, and by the lines that the kernel writes."""
 
 from __future__ import annotations
 
 import tomllib
 
 from cases import each
-from severity_book import BOOK, problems
+from event_lint import BOOK, problems
 
 from acceptance import resources
 from acceptance.observe import kernel_log
@@ -17,7 +17,7 @@ FOLDER = resources.locate("events")
 LINES = tomllib.loads(BOOK.read_text(encoding="utf-8"))["kernel"]
 
 
-def test_the_tables_weigh_events_as_the_book_does() -> None:
+def test_the_tables_weigh_events_as_their_sources_do() -> None:
     assert list(problems(FOLDER)) == []
 
 

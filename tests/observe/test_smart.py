@@ -764,8 +764,7 @@ def test_an_attribute_whose_text_has_less_than_its_value_is_refused() -> None:
     with pytest.raises(UnreadableOutput, match=r"Reallocated_Sector_Ct"):
         ata({**row, "raw": {"value": 3000, "string": "0"}})
     for value, text, counted in ((3 << 16, "0 (3 0)", 0), (36, "36 (1 2)", 36), (7, "0/7", 0)):
-        read = ata({**row, "raw": {"value": value, "string": text}})
-        assert read.reallocated_sectors == counted
+        assert ata({**row, "raw": {"value": value, "string": text}}).reallocated_sectors == counted
 
 
 FAILED = ("the disk's own SMART status is FAILED",)

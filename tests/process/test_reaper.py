@@ -159,5 +159,4 @@ def test_a_program_that_is_missing(contained: Callable[..., Contained]) -> None:
 
 def test_standard_input_that_is_closed_from_the_beginning() -> None:
     argv = [sys.executable, "-I", "-S", reaper.__file__, "stdin:600", "0.1", "--", "sleep", "600"]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, timeout=60)
-    assert done.returncode == 143
+    assert subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, timeout=60).returncode == 143

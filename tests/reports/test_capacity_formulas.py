@@ -85,8 +85,7 @@ def test_what_accumulation_hides() -> None:
     assert plain.exposed == pytest.approx(0.4)
     assert plain.exposed_share == pytest.approx(0.4 / 1.3)
     assert plain.unhidden_share == pytest.approx(1 / 1.9)
-    four = formulas.exchange(1.0, 0.9, 4)
-    assert four.exposed_share == pytest.approx(0.1)
+    assert formulas.exchange(1.0, 0.9, 4).exposed_share == pytest.approx(0.1)
     assert formulas.exchange(0.5, 0.9, 1).exposed == 0.0
 
 

@@ -10,6 +10,7 @@ import journals
 import samples
 from cases import each
 from hostile import FRAGMENTS, HARMFUL
+from known import known
 
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
@@ -31,9 +32,7 @@ PLACES = Locations({Gpu(0): Location(address="0000:01:00.0", serial="1320", uuid
 
 
 def of(finding: Finding, places: Locations = PLACES) -> Headline:
-    found = headline.of_findings([finding], places)
-    assert found is not None
-    return found
+    return known(headline.of_findings([finding], places))
 
 
 def hot(**more: Any) -> Finding:
@@ -104,8 +103,9 @@ def test_of_every_measurement_it_is_short_enough_to_paste() -> None:
     for name, one in measurements.shipped().by_name.items():
         values = {"measured": Quantity(1234.5, one.unit), "limit": Range(one.unit, high=0.0)}
         for language in (ENGLISH, CHINESE):
-            found = headline.of_findings([hot(measurement=name, values=values)], PLACES, language)
-            assert found is not None
+            found = known(
+                headline.of_findings([hot(measurement=name, values=values)], PLACES, language)
+            )
             assert len(found.text) <= 240, found.text
             assert found.text[-1] not in ".。"
 
@@ -171,8 +171,7 @@ def test_a_strangers_text_stays_one_harmless_line(text: str) -> None:
         Finding("fail", "cpu.gemm", "event", {"event": text}, event="novel"),
     ):
         for language in (ENGLISH, CHINESE):
-            found = headline.of_findings([finding], places, language)
-            assert found is not None
+            found = known(headline.of_findings([finding], places, language))
             for told in (found.text, found.line(language), found.to_do(language)):
                 assert not HARMFUL.search(told)
                 assert "\n" not in told
@@ -189,8 +188,7 @@ def test_a_pass_has_none() -> None:
     run = samples.passing(journals.check())
     assert headline.of_run(run) is None
     assert headline.of_findings([], PLACES) is None
-    content = json.loads(verdict_json.render(run))
-    assert "headline" not in content
+    assert "headline" not in json.loads(verdict_json.render(run))
     assert verdict_json.head(verdict_json.read(verdict_json.render(run))) is None
     assert summary.closing_line(run) == "PASS: 1 passed"
 
@@ -210,8 +208,7 @@ def views(run: Run) -> dict[str, str]:
 
 def test_every_view_has_the_failure_and_the_part() -> None:
     run = samples.mixed()
-    first = headline.of_run(run)
-    assert first is not None
+    first = known(headline.of_run(run))
     assert (first.part, first.more) == ("gpu0", 1), "a lost GPU, before what was missing then"
     start = first.text[:25]
     assert {name for name, text in views(run).items() if start not in text} == set()
@@ -219,8 +216,7 @@ def test_every_view_has_the_failure_and_the_part() -> None:
 
 def test_the_closing_line_begins_with_the_word_and_ends_with_the_counts() -> None:
     run = samples.mixed()
-    first = headline.of_run(run)
-    assert first is not None
+    first = known(headline.of_run(run))
     line = summary.closing_line(run)
     assert line == f"FAIL: {first.text} (1 more failure): {summary.counts(run.verdict)}"
     told = summary.closing_line(run, CHINESE)
@@ -230,11 +226,9 @@ def test_the_closing_line_begins_with_the_word_and_ends_with_the_counts() -> Non
 
 def test_the_file_has_it() -> None:
     run = samples.mixed()
-    first = headline.of_run(run)
-    assert first is not None
+    first = known(headline.of_run(run))
     file = verdict_json.read(verdict_json.render(run))
-    head = verdict_json.head(file)
-    assert head is not None
+    head = known(verdict_json.head(file))
     assert head is file.headline
     assert (head.text, head.to_do, head.closing) == (
         first.text,
@@ -258,8 +252,7 @@ def test_a_slow_disk_is_named_too() -> None:
             {("storage_read", parse("disk:nvme0n1")): 1.0},
         )
     )
-    first = headline.of_run(run)
-    assert first is not None
+    first = known(headline.of_run(run))
     assert first.part == "disk:nvme0n1"
     assert ", in storage.read (storage_read 1 GB/s" in first.text, "after a clause, apart"
 

@@ -28,8 +28,7 @@ JENKINS_OUTPUT = 100_000  # characters of system-out that are kept of a test tha
 
 
 def rendered(bodies: list[Body]) -> bytes:
-    found = samples.run(bodies)
-    return junit.render(found)
+    return junit.render(samples.run(bodies))
 
 
 def beyond(limit: Limit) -> float:

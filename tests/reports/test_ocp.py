@@ -298,8 +298,7 @@ def test_what_is_found_of_the_run_is_a_step_of_its_own() -> None:
     run = samples.mixed()
     grave = [one for one in run.verdict.findings if one.kind in ("fail", "error")]
     assert grave
-    artifacts = steps(read(ocp.render(run)))[ocp.THE_RUN]
-    assert len(artifacts) == len(grave) + 2
+    assert len(steps(read(ocp.render(run)))[ocp.THE_RUN]) == len(grave) + 2
 
 
 @each("text", some(HOSTILE, 4))
@@ -310,5 +309,4 @@ def test_text_from_outside_stays_in_its_line(text: str) -> None:
 
 def test_a_night_that_was_not_run_is_skipped() -> None:
     bodies = [journals.bodies(journals.plan())[0], Postponed(("in use",), 1, 7)]
-    found = read(ocp.render(samples.run(bodies)))
-    assert end(found) == ("SKIP", "NOT_APPLICABLE")
+    assert end(read(ocp.render(samples.run(bodies)))) == ("SKIP", "NOT_APPLICABLE")

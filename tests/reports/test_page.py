@@ -106,8 +106,7 @@ def assert_inert(text: str) -> None:
 
 @each("text", some(HOSTILE, 4))
 def test_hostile_text_is_inert(text: str) -> None:
-    found = samples.hostile(text)
-    shown = render.render(found)
+    shown = render.render(samples.hostile(text))
     assert_inert(shown)
     shown.encode("utf-8")
     assert len(shown) < 400_000
@@ -186,8 +185,7 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
 
 
 def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
-    found = samples.mixed()
-    tree = page(render.render(samples.seen(found)))
+    tree = page(render.render(samples.seen(samples.mixed())))
     card = next(one for one in tree.find_class("card") if "gpu_count" in words(one))
     text = words(card)
     assert "machine · gpu.present" in text
@@ -205,8 +203,7 @@ def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
 
 
 def test_every_measurement_is_told_with_its_limit_and_basis() -> None:
-    found = samples.mixed()
-    tree = page(render.render(found))
+    tree = page(render.render(samples.mixed()))
     rows = {words(row) for row in tree.iterfind(".//section[@class='checks']//tr")}
     assert "memory SN1 11 GB/s ! warn" in rows
     assert "machine 0 ✗ fail" in rows
@@ -231,15 +228,13 @@ def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
             "http://x/logs/y",
         )
     ]
-    found = samples.run([*journals.bodies(made), *ran])
-    tree = page(render.render(found))
+    tree = page(render.render(samples.run([*journals.bodies(made), *ran])))
     links = [link.get("href") for link in tree.iterfind(".//table//a")]
     assert links == ["logs/a-1.log", "logs/b%5Bc%5D%20d.log"]
 
 
 def test_a_reader_without_eyes_finds_the_way() -> None:
-    found = samples.mixed()
-    tree = page(render.render(samples.seen(found)))
+    tree = page(render.render(samples.seen(samples.mixed())))
     assert tree.get("lang") == "en"
     assert (tree.findtext(".//title") or "").endswith(" · rigproof · box")
     assert (tree.findtext(".//title") or "").startswith("FAIL: gpu0 ")
@@ -276,16 +271,14 @@ def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
 
 
 def test_light_dark_and_paper() -> None:
-    found = samples.passing()
-    style = page(render.render(found)).findtext(".//style")
+    style = page(render.render(samples.passing())).findtext(".//style")
     assert "color-scheme: light dark" in style
     assert "@media screen and (prefers-color-scheme: dark)" in style
     assert "@media print" in style
 
 
 def test_the_machine_is_told_without_what_was_not_captured() -> None:
-    found = samples.passing()
-    text = words(page(render.render(samples.seen(found))))
+    text = words(page(render.render(samples.seen(samples.passing()))))
     for expected in (
         "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
         "memory 24 GiB",
@@ -313,8 +306,7 @@ def test_of_an_inventory_that_holds_little_the_page_shows_that() -> None:
         "nvml": {"devices": [{"name": "NVIDIA H200"}]},
         "places": {"0000:01:00.0": {"numa_node": 0}},
     }
-    found = samples.passing()
-    text = words(page(render.render(samples.seen(found, little))))
+    text = words(page(render.render(samples.seen(samples.passing(), little))))
     for expected in (
         "processor model not shown",
         "disk sda model not shown",
@@ -335,8 +327,7 @@ def test_the_ways_between_gpus_are_a_table() -> None:
 
 
 def test_a_page_without_an_inventory_is_a_page() -> None:
-    found = samples.passing()
-    tree = page(render.render(found))
+    tree = page(render.render(samples.passing()))
     assert not tree.find_class("gpu")
     assert not list(tree.iter("figure"))
 
@@ -370,8 +361,7 @@ def test_a_run_lasts_until_its_last_sample() -> None:
     """A machine that restarted in the middle of a check was sampled to the end."""
     found = samples.passing()
     last = TimedSample(0, found.first.boot_s + 3600.0, GpuSample(GpuReadings(), component=Gpu(0)))
-    header = page(render.render(found)).find("body/header")
-    assert "60 min" not in words(header)
+    assert "60 min" not in words(page(render.render(found)).find("body/header"))
     sampled = dataclasses.replace(found, samples=lambda: iter([last]))
     assert "60 min" in words(page(render.render(sampled)).find("body/header"))
 
@@ -386,8 +376,7 @@ def _rgb(colour: str) -> float:
 
 
 def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
-    found = samples.passing()
-    style = page(render.render(found)).findtext(".//style")
+    style = page(render.render(samples.passing())).findtext(".//style")
     themes = [
         dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block))
         for block in re.findall(r":root \{[^}]*\}", style)
@@ -418,8 +407,7 @@ def test_a_page_of_a_large_machine_stays_small() -> None:
             for n in range(10)
         )
     )
-    found = samples.run(journals.bodies(made))
-    assert len(render.render(found)) < 800_000
+    assert len(render.render(samples.run(journals.bodies(made)))) < 800_000
 
 
 def test_a_section_is_one_entry_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:

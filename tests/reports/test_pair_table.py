@@ -71,8 +71,7 @@ def test_a_contradiction_is_in_the_table_the_closing_block_and_junit(tmp_path: P
     assert line.endswith("GB/s: sources contradict each other")
     assert any(one.startswith("FAIL link.peers: link_contradictions on gpu0->gpu1") for one in said)
     assert b"link_contradictions on gpu0-&gt;gpu1: measured 1" in junit.render(run)
-    text = render.render(run)
-    assert "sources contradict each other" in text
+    assert "sources contradict each other" in render.render(run)
 
 
 def test_a_path_outside_its_own_limit_is_named_with_it(tmp_path: Path) -> None:
@@ -91,10 +90,8 @@ def test_a_dead_link_and_errors_of_a_gpu_are_on_its_paths(tmp_path: Path) -> Non
 
 
 def test_of_very_many_paths_the_first_are_told(tmp_path: Path) -> None:
-    run = made(tmp_path / "run", "8xh200", all_lying)
-    said = closing(run)
-    begin = said.index(HEAD)
-    assert said[begin + 9] == "48 more paths"
+    said = closing(made(tmp_path / "run", "8xh200", all_lying))
+    assert said[said.index(HEAD) + 9] == "48 more paths"
     (told,) = [one for one in said if one.startswith("FAIL link.peers")]
     assert "link_contradictions on gpu0->gpu1, gpu0->gpu2" in told
 

@@ -14,8 +14,7 @@ ONE, TWO = journals.check("a.one", seconds=100.0), journals.check("a.two", secon
 
 def test_time_left_is_reckoned_from_the_plan() -> None:
     now = 0.0
-    made = journals.plan(ONE, TWO)
-    remaining = RunProgress(made, lambda: now)
+    remaining = RunProgress(journals.plan(ONE, TWO), lambda: now)
     assert (remaining.names(), remaining.time_left()) == ("", "about 5 min left")
     remaining.started("a.one")
     now = 40.0
@@ -89,8 +88,7 @@ def test_a_few_short_checks_do_not_show_the_pace() -> None:
 
 
 def test_usual_times_replace_the_calculated_ones() -> None:
-    quick = replace(ONE, usual_s=40.0)
-    assert eta_s(journals.plan(quick, TWO)) == 240.0
+    assert eta_s(journals.plan(replace(ONE, usual_s=40.0), TWO)) == 240.0
 
 
 def test_a_plan_says_where_its_time_comes_from() -> None:

@@ -11,13 +11,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import hostile
 import pytest
 import runs
 from cases import each
+from command import Call, answer
 from thoroughness import ALL, some
 
 from acceptance.__main__ import main
@@ -34,7 +34,6 @@ WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode(
 # A file name holds no slash and no NUL, and at most 255 bytes.
 NAMES = [part.replace("/", "-").replace("\0", "") for part in hostile.FRAGMENTS]
 NAMES = [name for name in NAMES if name.strip(". ") and not re.search("[\ud800-\udfff]", name)]
-Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -44,16 +43,7 @@ def call(
     """Runs the command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return lambda *arguments: answer(capsys, *arguments)
 
 
 def assert_harmless(text: str, most: int = 12_000) -> None:

@@ -76,8 +76,7 @@ def test_what_is_no_amount_is_no_share(value: float) -> None:
 
 
 def test_ram_whose_size_is_not_known_has_no_share() -> None:
-    values = {("memory_tested", MEMORY): 4.0}
-    unseen = samples.run(journals.bodies(PLAN, values))
+    unseen = samples.run(journals.bodies(PLAN, {("memory_tested", MEMORY): 4.0}))
     assert [one.component for one in verified_load.tested_memory(unseen)] == [Gpu(0)]
 
 

@@ -71,8 +71,7 @@ def hostile(text: str) -> TrendReport:
         text,
         (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2,
     )
-    facts = {1: {text: text}}
-    row = trend.row(one, BOOK, virtual=False, facts=facts)
+    row = trend.row(one, BOOK, virtual=False, facts={1: {text: text}})
     night = TrendNight(text, text, "PASS", None, False)
     changes = ((1, ((text, None, text), (f"load {text}", text, None))),)
     made = trend.TrendRow(row.course, row.summary, changes, 2.0)

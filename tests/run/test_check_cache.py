@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from raising import raising
 
 from acceptance.expect.collected import CollectedCheck, Measures
 from acceptance.journal import provenance
@@ -135,8 +136,7 @@ def test_links_and_pipes_are_not_followed(kept: Path) -> None:
     kept.unlink()
     other.rename(kept)
     assert check_cache.read("d1") == ANSWER
-    away = kept.parent.rename(kept.parent.with_name("away"))
-    kept.parent.symlink_to(away)
+    kept.parent.symlink_to(kept.parent.rename(kept.parent.with_name("away")))
     assert check_cache.read("d1") is None
 
 
@@ -159,11 +159,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
 
 
 def homeless(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
-    def home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", home)
+    monkeypatch.setattr(Path, "home", raising(RuntimeError("Could not determine home directory.")))
 
 
 def in_the_way(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
@@ -184,10 +181,7 @@ def test_where_nothing_can_be_kept_nothing_is(
 
 
 def test_a_full_disk_leaves_no_draft(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "rename", full)
+    monkeypatch.setattr(os, "rename", raising(OSError(28, "No space left on device")))
     check_cache.keep(Answer("d2", ()))
     assert list(kept.parent.iterdir()) == [kept]
 

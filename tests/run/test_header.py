@@ -52,8 +52,7 @@ def test_order_and_supply_are_in_every_report(
     (suite,) = JUnitXml.fromstring(junit.render(run))
     assert TOLD.items() <= {one.name: one.value for one in suite.properties()}.items()
     assert TOLD.items() <= json.loads(verdict_json.render(run))["provenance"].items()
-    page = render.render(run, (), ENGLISH)
-    head = page.partition("</header>")[0]
+    head = render.render(run, (), ENGLISH).partition("</header>")[0]
     assert all(text in head for text in ("PO &lt;4711&gt;", "AT-9", "1600 W"))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import runs
+from raising import raising
 from worded import worded
 
 from acceptance.core.evidence import Sample
@@ -115,10 +116,7 @@ def test_a_segment_that_cannot_be_read_is_left_alone(name: str, tmp_path: Path) 
 def test_a_view_that_fails_is_shown_nothing_more(tmp_path: Path, writer: segment.Writer) -> None:
     writer.write(Sample({"power_w": 2.0}, component=Gpu(0)))
 
-    def view(entry: Entry) -> None:
-        raise KeyError("gpu0")
-
-    sight = LiveFeed(tmp_path, view, ())
+    sight = LiveFeed(tmp_path, raising(KeyError("gpu0")), ())
     sight.poll(last=True)
     assert worded(sight.failure) == "the view of the run failed (KeyError: 'gpu0')"
     sight.poll(last=True)

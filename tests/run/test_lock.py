@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from raising import raising
 
 from acceptance.run import lock
 from acceptance.run.lock import NAME, LockError, MachineBusy, MachineLock
@@ -201,10 +202,7 @@ def test_a_disk_that_is_full_when_it_is_taken(root: Path, monkeypatch: pytest.Mo
 
 
 def test_a_file_system_without_locks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_file: int, _operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))))
     with (
         pytest.raises(
             LockError, match=r"cannot be locked \(No locks available\): put it on a local disk"

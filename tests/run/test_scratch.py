@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from machine_tree import Tree
+from raising import raising
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
@@ -233,8 +234,7 @@ def test_a_folder_whose_disk_is_not_mounted_is_a_warning(tree: Tree, tmp_path: P
         "filesystem of / (/dev/sda), and the disk of / is what is tested there: "
     )
     assert f"`findmnt -T {tmp_path / 'data'}`" in told
-    whole = msgspec.structs.replace(missing[0], path="/")
-    assert scratch.unmounted([whole]) == ()
+    assert scratch.unmounted([msgspec.structs.replace(missing[0], path="/")]) == ()
 
 
 def test_the_announcement_names_layers(tree: Tree, data: Path) -> None:
@@ -432,8 +432,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tree: Tree, data: Path) -> 
 def test_the_next_start_sweeps_by_the_journal(tree: Tree, data: Path, tmp_path: Path) -> None:
     for run_id in ("a", "b", "c", "d"):
         # the folder of each lies beside the others: none is removed by the next in this test
-        run = data / HOME / f"run-{run_id}"
-        run.mkdir(parents=True)
+        (data / HOME / f"run-{run_id}").mkdir(parents=True)
     (data / HOME).chmod(0o700)
     (data / HOME / "owner").write_text(OWNER)
     places = [one(tree, data), one(tree, data, path=str(tmp_path / "more"))]
@@ -691,10 +690,7 @@ def test_a_disk_that_fails_while_it_is_cleaned(
     folders = ScratchFolders([place], "r1", tree.root)
     assert list(folders.prepare()) == []
 
-    def broken(_folder: int) -> set[str]:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(scratch, "_names", broken)
+    monkeypatch.setattr(scratch, "_names", raising(OSError(5, "Input/output error")))
     told = said(folders.remove())
     assert f"what an earlier run left below {data} could not be removed: Input/output" in told[-1]
     killed_said = [words.message(each) for each in scratch.sweep([place], tree.root)]

@@ -379,8 +379,7 @@ def test_a_gate_ends_the_run(runs: Runs) -> None:
     plan = journals.plan(journals.check("gpu.present", gate=True), journals.check("link.copy"))
     # pytest ends with 2 when a gate stops it.
     program = honest(before="pass").replace('"pass", ""', '"error", "not set up"')
-    verdict = runs.run(program + "sys.exit(2)\n", plan)
-    assert verdict["verdict"] == "UNJUDGED"
+    assert runs.run(program + "sys.exit(2)\n", plan)["verdict"] == "UNJUDGED"
     assert worded(runs.bodies(RunEnded)) == [
         RunEnded(False, "gpu.present did not pass, so nothing after it was run")
     ]
@@ -490,8 +489,7 @@ time.sleep(60)""".replace("\n", "\n        ")
     assert verdict["verdict"] == "UNJUDGED"
     assert sorted(sessions(runs)) == [("gpu-load", False), ("host-load", False)]
     assert worded(runs.bodies(RunEnded)) == [RunEnded(False, "stopped by SIGTERM")]
-    stopped = {one.session for one in runs.bodies(Stopped)}
-    assert stopped == {"gpu-load", "host-load"}
+    assert {one.session for one in runs.bodies(Stopped)} == {"gpu-load", "host-load"}
     for check in ("gpu.granted", "host.one"):
         assert f"{check}: did not finish: stopped by SIGTERM" in texts(verdict)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import journals
 import pytest
+from raising import raising
 from runs import machine_root, until, write_segment
 from worded import worded
 
@@ -401,10 +402,7 @@ def test_a_folder_that_may_not_be_looked_into(
 ) -> None:
     run_dir = begin(out, before, WHOLE)
 
-    def refuse(_path: Path) -> bool:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "is_file", refuse)
+    monkeypatch.setattr(Path, "is_file", raising(PermissionError(13, "Permission denied")))
     assert list(unfinished.candidates(out, run_dir)) == []
 
 

@@ -126,8 +126,7 @@ def test_every_noise_says_where_it_comes_from() -> None:
 
 
 def test_ratios_gains_and_spreads_follow_from_what_they_are_of() -> None:
-    machine = named("2x4090")
-    values = draw(machine, random.Random(5))
+    values = draw(named("2x4090"), random.Random(5))
     rates = [values["compute.gemm_together", "gemm_bf16", gpu] for gpu in (Gpu(0), Gpu(1))]
     assert rates[0] is not None
     assert rates[1] is not None

@@ -60,8 +60,7 @@ def test_what_runs_on_several_gpus_at_once_also_runs_on_each_alone() -> None:
     found = beside_on_gpu.kinds(planned(two, inventory(two)))
     assert list(found) == ["both", "all-gpus"]
     assert list(found["both"]) == ["gpu-load", "host-load", "both"]
-    checks = set(found["all-gpus"]["all-gpus"][1].split(","))
-    assert checks == set(beside_on_gpu.EACH)
+    assert set(found["all-gpus"]["all-gpus"][1].split(",")) == set(beside_on_gpu.EACH)
     alone = {kind: which[2:] for kind, which in found["all-gpus"].items()}
     assert alone == {"gpu0": ("--gpus", "gpu0"), "gpu1": ("--gpus", "gpu1"), "all-gpus": ()}
     assert {which[:2] for which in found["all-gpus"].values()} == {

@@ -58,8 +58,7 @@ def test_the_machine_goes_down_at_one_moment(
     tmp_path: Path, bodies: list[Body], reboot: Reboot, began: int | None
 ) -> None:
     written = journal(tmp_path / "run", bodies)
-    found = stage.began_s(tmp_path / "run", reboot)
-    assert found == (None if began is None else written[began])
+    assert stage.began_s(tmp_path / "run", reboot) == (None if began is None else written[began])
 
 
 def test_before_there_is_a_journal_nothing_is_under_way(tmp_path: Path) -> None:

@@ -150,7 +150,6 @@ def test_faults_put_into_the_product_are_noticed(tmp_path: Path) -> None:
         "acceptance/tools/nvbandwidth.py": ["self.matrices.append(matrix) -> pass"],
         "acceptance/observe/gpu_sample.py": ["64 -> 0"],
     }
-    done = drive(tmp_path, ROOT, asked)
-    found = became(done)
+    found = became(drive(tmp_path, ROOT, asked))
     assert all(one["by"] for one in found.values()), found
     assert {one["path"] for one in found.values()} == asked.keys()

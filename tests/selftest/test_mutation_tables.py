@@ -103,7 +103,7 @@ def test_no_limit_and_no_weight_of_the_shipped_tables_is_left_out() -> None:
     assert sum("gone" in one.change for one in found["xid.toml"]) == 172
 
 
-def test_the_books_notice_a_limit_that_is_gone_and_an_event_that_weighs_nothing(
+def test_the_lint_notices_a_limit_that_is_gone_and_an_event_that_weighs_nothing(
     tmp_path: Path,
 ) -> None:
     ask = tables.noticing(ROOT, tmp_path)
@@ -116,4 +116,4 @@ def test_the_books_notice_a_limit_that_is_gone_and_an_event_that_weighs_nothing(
     lost = xid.read_text(encoding="utf-8").replace(
         'BUS"\nseverity = "fatal"', 'BUS"\nseverity = "info"'
     )
-    assert ask(xid, lost) == "Xid 79: info in the table, fatal in the book"
+    assert ask(xid, lost) == "Xid 79: info in the table, fatal by its source"

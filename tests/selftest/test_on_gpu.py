@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml, Skipped
+from raising import raising
 
 from selftest import on_gpu
 from selftest.injection import Injection
@@ -111,10 +112,9 @@ def test_a_word_that_no_fault_holds_is_refused(
 def test_what_cannot_be_played_is_missed_and_ends_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def hangs(*_: object) -> None:
-        raise subprocess.TimeoutExpired("rigproof", on_gpu.LIMIT_S)
-
-    monkeypatch.setattr(on_gpu, "_accept", hangs)
+    monkeypatch.setattr(
+        on_gpu, "_accept", raising(subprocess.TimeoutExpired("rigproof", on_gpu.LIMIT_S))
+    )
     monkeypatch.setattr(on_gpu, "interpreter", lambda *_: Path("python"))
     ((row,), left_out) = on_gpu.play(on_gpu.read()[0], tmp_path, 1, 7.0)
     assert not row.caught

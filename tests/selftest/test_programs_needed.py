@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from raising import raising
 
 from acceptance.process import command
 from acceptance.station.image import engine
@@ -26,12 +27,9 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[str]:
             raise command.ProgramMissing("program_not_on_path", program=program)
         return f"/usr/bin/{program}"
 
-    def none() -> engine.BuildEngine:
-        raise engine.ImageError(CURE)
-
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(command, "find", find)
-    monkeypatch.setattr(engine, "find", none)
+    monkeypatch.setattr(engine, "find", raising(engine.ImageError(CURE)))
     monkeypatch.setattr(selftest, "_run", lambda *_: pytest.fail("it was played"))
     monkeypatch.chdir(tmp_path)
     return lacking
@@ -59,8 +57,7 @@ def test_all_that_is_missing_is_said_at_once(
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)
     assert "Traceback" not in told.err
-    found = re.findall(r"`sudo apt install (.*?)`", told.err)
-    assert found == ([packages] if packages else [])
+    assert re.findall(r"`sudo apt install (.*?)`", told.err) == ([packages] if packages else [])
     assert (CURE in told.err) is engine_lacks
     assert all(program in told.err for program in lacking)
 

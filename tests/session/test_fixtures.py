@@ -264,8 +264,7 @@ def test_the_heat_of_a_gpu_at_a_moment(tmp_path: Path) -> None:
     """In a load session as well: the supervisor writes the segment into the run
     directory while loads run.
     """
-    given = Given(tmp_path, Gpu(0))
-    heat = given("gpu_heat")
+    heat = Given(tmp_path, Gpu(0))("gpu_heat")
     assert heat(Gpu(0), 100.0) is None
     sample = Sample({"temperature_c": 71.0, "sm_clock_mhz": 1755.0}, component=Gpu(0))
     write_segment(tmp_path / reader.GPU_TELEMETRY, [sample], machine_root(tmp_path / "root"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import journals
 import pytest
+from raising import raising
 from runs import until
 from thoroughness import ALL
 
@@ -250,11 +251,11 @@ def test_a_listener_that_fails_leaves_nothing_running(
     run_id = secrets.token_hex(8)
     monkeypatch.setenv("RIGPROOF_RUN", run_id)
 
-    def fail(_index: int, _line: str) -> None:
-        raise KeyError("of its own")
-
     with pytest.raises(KeyError):
-        bench.programs.run_stage(shells("echo x; exec sleep 600", "exec sleep 600"), on_line=fail)
+        bench.programs.run_stage(
+            shells("echo x; exec sleep 600", "exec sleep 600"),
+            on_line=raising(KeyError("of its own")),
+        )
     until(lambda: not orphans.find(run_id), "they are gone")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import journals
 import pytest
+from executable import executable
 from msgspec.structs import replace
 from product_session import forked, worded
 from runs import digest, machine_root
@@ -142,8 +143,7 @@ def test_a_measurement_that_no_check_takes_is_a_mistake(site: Site) -> None:
     """Else a limit that somebody wrote down would be held against nothing."""
     site.box.check("mount")
     file = site.box.folder / "mount.toml"
-    text = file.read_text()
-    file.write_text(text.replace('"site_mount"', '"site_mount", "site_other"'))
+    file.write_text(file.read_text().replace('"site_mount"', '"site_mount", "site_other"'))
     with pytest.raises(SiteMistakes, match=r"mount\.toml: no check measures site_other: name it"):
         site_collection.collect(site.box.folder, site.root)
 
@@ -161,8 +161,7 @@ def test_other_files_than_the_planned_ones_stop_the_session(site: Site, *, folde
             (copy / "mount.py").write_text((site.box.folder / "mount.py").read_text() + "\n")
 
     site.spoil = spoil  # type: ignore[method-assign]
-    done = site.run()
-    assert done.returncode == session_context.REFUSED
+    assert site.run().returncode == session_context.REFUSED
     assert not site.ends()
     (note,) = [body for body in site.records if isinstance(body, Note)]
     assert note.trouble
@@ -232,8 +231,7 @@ def test_the_examples_on_a_site_where_all_is_well(
     (tmp_path / "data").mkdir()
     (tmp_path / "bin").mkdir()
     nvcc = tmp_path / "bin" / "nvcc"
-    nvcc.write_text(NVCC % "0")
-    nvcc.chmod(0o755)
+    executable(nvcc, NVCC % "0")
     monkeypatch.setenv("PATH", f"{nvcc.parent}{os.pathsep}{os.environ['PATH']}")
     set_up(example, "network_mount", 'mount = "/data"', f'mount = "{tmp_path / "data"}"')
     set_up(example, "network_mount", "must_be_mount = true", "must_be_mount = false")
@@ -285,8 +283,7 @@ def test_a_wrong_result_of_the_example_in_cuda_fails(
 ) -> None:
     (tmp_path / "bin").mkdir()
     nvcc = tmp_path / "bin" / "nvcc"
-    nvcc.write_text(NVCC % "3")
-    nvcc.chmod(0o755)
+    executable(nvcc, NVCC % "3")
     monkeypatch.setenv("PATH", f"{nvcc.parent}{os.pathsep}{os.environ['PATH']}")
     example.run()
     ends = example.ends()
@@ -296,8 +293,7 @@ def test_a_wrong_result_of_the_example_in_cuda_fails(
 
 def test_dues_of_a_site_have_its_limit(site: Site) -> None:
     site.box.check("mount")
-    found = site_collection.collect(site.box.folder, Path("/"))
-    (due,) = site.plan(found).checks[0].due
+    (due,) = site.plan(site_collection.collect(site.box.folder, Path("/"))).checks[0].due
     assert isinstance(due, Due)
     assert due.limit is not None
     assert due.limit.high == 1.0

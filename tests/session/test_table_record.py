@@ -54,8 +54,7 @@ def test_a_table_alone_measures_nothing() -> None:
 
 
 def test_a_table_of_a_check_that_nobody_planned_is_a_stray() -> None:
-    made = journals.plan()
-    verdict = fold(journals.entries([*journals.bodies(made), TABLE]))
+    verdict = fold(journals.entries([*journals.bodies(journals.plan()), TABLE]))
     assert [words.of(finding) for finding in verdict.findings] == [
         "gpu.present was run but is not in the plan"
     ]

@@ -42,8 +42,7 @@ def moved(argv: Sequence[str], rate: float) -> tuple[int, int]:
     if "time_based" in told:
         seconds = int(told["runtime"])
         return int(rate * seconds) // block * block, 1000 * seconds
-    each = int(told.get("io_size", told["size"]))
-    size = each * int(told["numjobs"])
+    size = int(told.get("io_size", told["size"])) * int(told["numjobs"])
     return size, max(1, round(size / rate * 1000))
 
 

@@ -115,10 +115,8 @@ def test_multicast_is_a_third_arm_where_the_machine_file_asks_for_it() -> None:
     wrong_one = asked(seen, done(seen, via=via, arms=arms, values=counts), declared=MULTICAST)
     assert wrong_one.outcome == "fail"
     assert "collective_miscompares_multicast on gpu1: measured 2" in wrong_one.message
-    without = asked(seen, done(seen, via=via), declared=MULTICAST)
-    assert without.outcome == "error"
-    unasked = asked(seen, done(seen, via=via, arms=arms))
-    assert unasked.outcome == "error"
+    assert asked(seen, done(seen, via=via), declared=MULTICAST).outcome == "error"
+    assert asked(seen, done(seen, via=via, arms=arms)).outcome == "error"
 
 
 @each(
@@ -129,8 +127,7 @@ def test_multicast_that_nccl_did_not_use_proves_nothing(instead: str, said: str)
     seen = linked(3)
     line = "AllReduce: 1073741824 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}"
     spoil = changed_log(line, instead)
-    result = done(seen, spoil, via=via, arms=WITH_MULTICAST)
-    told = asked(seen, result, declared=MULTICAST)
+    told = asked(seen, done(seen, spoil, via=via, arms=WITH_MULTICAST), declared=MULTICAST)
     assert told.outcome == "error"
     assert "shows no all-reduce that used it" in told.message
     assert said in told.message
@@ -294,8 +291,7 @@ def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> Non
     output = parse(done(seen, spoil, via=via)[0])
     due = gpus(seen)
     for order, tried in ((due, "gpu0->gpu1"), (due[::-1], "gpu2->gpu1")):
-        place = Place(GPUS, order)
-        (trial,) = collectives.trials(Results((place,), {GPUS: output}))
+        (trial,) = collectives.trials(Results((Place(GPUS, order),), {GPUS: output}))
         assert (str(trial.slow), str(trial.tried)) == (tried, tried)
         assert (trial.first, trial.again) == (10.0, 11.0)
 

@@ -719,8 +719,7 @@ def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> 
 
 def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> None:
     none = gpu_texts.gpu_burn([52.0, 51.0], compares=1).splitlines(keepends=True)
-    silent = "".join(line for line in none if "proc'd" not in line)
-    programs = Programs(silent, fine)
+    programs = Programs("".join(line for line in none if "proc'd" not in line), fine)
     assert burn(two, programs).outcome == "pass"
     assert len(programs.ran) == 2
 

@@ -139,8 +139,7 @@ def test_a_bank_without_a_spare_row_warns() -> None:
     worn = card(1, {"banks_without_spare": 2})
     said = before(card(0), worn)
     assert (said.outcome, said.measured("gpu_banks_without_spare")[Gpu(1)]) == ("pass", 2.0)
-    found = grades(machine(card(0), worn), "gpu.health", said)
-    assert found == {"gpu_banks_without_spare": "warn"}
+    assert grades(machine(card(0), worn), "gpu.health", said) == {"gpu_banks_without_spare": "warn"}
 
 
 def test_errors_of_a_life_that_a_reboot_hides_warn() -> None:

@@ -199,8 +199,7 @@ def test_collectives_beside_copies(sent: Rates, told: str | None) -> None:
     """What collectives measured is in the journal; here another plan says so."""
     seen = bridged()
     made = planned(seen, NAMES, ("link", "watch"), "d")
-    narrow = {"copy_h2d": 12.0, "copy_d2h": 12.0}
-    rates = judged(made, BRIDGE, BRIDGE, narrow)
+    rates = judged(made, BRIDGE, BRIDGE, {"copy_h2d": 12.0, "copy_d2h": 12.0})
     like = next(one for one in rates if one.due.measurement == "p2p_staged")
     more = tuple(
         Judgement(replaced(like.due, measurement=name, component=pair), value, None, None, ())
@@ -221,6 +220,5 @@ def test_nothing_to_compare_is_a_skip() -> None:
 
 
 def test_one_gpu_has_no_paths() -> None:
-    seen = machine(device(0))
-    made = planned(seen, (Gpu(0),), ("link", "gpu.present"), "d")
+    made = planned(machine(device(0)), (Gpu(0),), ("link", "gpu.present"), "d")
     assert "link.peers" not in {check.id for check in made.checks}

@@ -364,8 +364,7 @@ def test_only_what_was_ended_with_the_load_is_excused(
     cut: bool,
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: f"/usr/bin/{program}")
-    text = printed(ASK, ABOUT, made=made)
-    load = replace(done(text, code), timed_out=late)
+    load = replace(done(printed(ASK, ABOUT, made=made), code), timed_out=late)
     beside = ProgramResult(BESIDE, -15, "stress-ng: info: [1] x", "", 3.0, host_late)
     run: Callable[[str], PowerRun] = power_fixtures.power_run.__wrapped__(  # type: ignore[attr-defined]
         Stage(tmp_path, load, beside, beside),
@@ -381,7 +380,6 @@ def test_only_what_was_ended_with_the_load_is_excused(
 
 
 def test_a_watch_that_was_cut_short_is_read_so_far() -> None:
-    whole = watch_printed(WATCH)
-    found = read_watch(whole[:-10])
+    found = read_watch(watch_printed(WATCH)[:-10])
     assert found.began
     assert list(found.gpus) == [Gpu(0)]

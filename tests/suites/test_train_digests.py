@@ -102,16 +102,13 @@ def test_equal_gpus_that_agree_pass() -> None:
 
 
 def test_one_gpu_is_held_against_itself_alone() -> None:
-    seen = box(1)
-    said = asked(seen, [SOUND])
+    said = asked(box(1), [SOUND])
     assert said.outcome == "pass"
     assert said.measured("digest_differs") == {}
 
 
 def test_a_repeat_that_differs_is_transient() -> None:
-    seen = box(2)
-    bad = {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}
-    said = asked(seen, [SOUND, bad])
+    said = asked(box(2), [SOUND, {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}])
     assert said.outcome == "fail"
     assert said.measured("digest_repeats_differ") == {Gpu(0): 0.0, Gpu(1): 2.0}
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 0.0}
@@ -129,8 +126,7 @@ WHERE = (
 
 
 def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
-    seen = box(3)
-    said = asked(seen, [SOUND, ODD, SOUND], {1: ODD})
+    said = asked(box(3), [SOUND, ODD, SOUND], {1: ODD})
     assert said.outcome == "fail"
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
     assert said.notes("digest_differs") == {
@@ -151,8 +147,7 @@ def test_the_odd_one_that_does_not_repeat_its_bits_is_transient() -> None:
 
 
 def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
-    seen = box(2)
-    said = asked(seen, [SOUND, ODD], {0: SOUND, 1: ODD})
+    said = asked(box(2), [SOUND, ODD], {0: SOUND, 1: ODD})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
     told = said.notes("digest_differs")
     assert told["gpu1"].startswith(f"persistent: {WHERE}gpu0; each gave its own bits again")
@@ -160,8 +155,7 @@ def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
 
 
 def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None:
-    seen = box(2)
-    said = asked(seen, [SOUND, ODD], {0: SOUND, 1: SOUND})
+    said = asked(box(2), [SOUND, ODD], {0: SOUND, 1: SOUND})
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
     assert said.notes("digest_differs") == {
         "gpu1": f"transient: {WHERE}gpu0; it does not repeat its own bits"
@@ -204,14 +198,12 @@ def test_two_formats_are_told_each() -> None:
 
 
 def test_a_tie_of_two_and_two_that_stays_accuses_all() -> None:
-    seen = box(4)
-    said = asked(seen, [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD})
+    said = asked(box(4), [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD})
     assert set(said.measured("digest_differs").values()) == {1.0}
 
 
 def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_it() -> None:
-    seen = box(2)
-    said = asked(seen, [SOUND, ODD], {0: SOUND, 1: None})
+    said = asked(box(2), [SOUND, ODD], {0: SOUND, 1: None})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert "whether it repeats them is unknown" in said.notes("digest_differs")["gpu1"]
     assert said.outcome == "error"  # the session folds what was measured: it fails by that
@@ -219,12 +211,10 @@ def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_
 
 
 def test_a_gpu_whose_load_died_is_not_compared() -> None:
-    seen = box(3)
-    said = asked(seen, [SOUND, None, SOUND])
+    said = asked(box(3), [SOUND, None, SOUND])
     assert said.outcome == "error"
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(2): 0.0}
-    alone = asked(box(2), [SOUND, None])
-    assert alone.measured("digest_differs") == {}
+    assert asked(box(2), [SOUND, None]).measured("digest_differs") == {}
 
 
 def test_gpus_with_other_versions_are_not_compared() -> None:
@@ -283,8 +273,6 @@ def test_a_wrong_result_of_a_load_that_died_counts_all_the_same() -> None:
 
 
 def test_no_waiver_excuses_it() -> None:
-    seen = box(2)
-    made = suite_box.planned(seen, (Gpu(0), Gpu(1)), ("train.digest",), "digest")
-    (check,) = made.checks
+    (check,) = suite_box.planned(box(2), (Gpu(0), Gpu(1)), ("train.digest",), "digest").checks
     assert check.gpu_load_s == 0.0  # the bits prove the work
     assert not any(one.waivable for one in check.due)

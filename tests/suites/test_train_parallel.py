@@ -128,5 +128,4 @@ def test_what_is_wrong_is_counted_also_of_a_load_that_died(wrong: Miscompare, na
 def test_a_note_names_the_gpu_as_the_run_does() -> None:
     wrong = {"wrong": [read(UNEQUAL)], "values": {"parallel_miscompares": 1.0}}
     for turned, name in ((False, "gpu1"), (True, "gpu0")):
-        said = asked(linked(), turned=turned, **wrong)
-        assert name in said.notes("parallel_miscompares")["gpus"]
+        assert name in asked(linked(), turned=turned, **wrong).notes("parallel_miscompares")["gpus"]

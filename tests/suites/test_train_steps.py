@@ -152,8 +152,7 @@ def test_the_largest_model_is_not_due_on_small_gpus() -> None:
     lying = ask(seen(141), due=TABLE, neo=False)
     assert lying.outcome == "error"
     assert "step_neo" in lying.message
-    larger = ask(small, due=due, neo=True)
-    assert larger.outcome == "error"
+    assert ask(small, due=due, neo=True).outcome == "error"
 
 
 def test_which_gpus_have_memory_for_the_largest_model() -> None:

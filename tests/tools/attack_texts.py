@@ -31,7 +31,6 @@ ANY = tuple(
     if tool not in {"cpu_gemm", "memory_bandwidth", "gpu_copy", "gpu_gemm", "vram"}
 )
 _FIRST = {tool: next(one.text for one in HEALTHY if one.tool == tool) for tool in READ}
-_HELLO = {"dtypes": ["f64", "f8"], "seconds": 8.0, "peers": 1, "uuid": "GPU-1", "library": "cuBLAS"}
 _SMART = '{"smartctl": {"exit_status": 0, "messages": '
 _DIMM = "Handle 0x0010, DMI type 17, 84 bytes\nMemory Device\n"
 _SLOT = _DIMM + "\tSize: 1 GB\n\tLocator: A\n\tType: DDR5\n\n"

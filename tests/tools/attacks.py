@@ -69,8 +69,7 @@ def _tool(
 def _load(ask: AnyAsk, place: Place) -> Read:
     def worth(text: str) -> object:
         try:
-            done = ProgramResult(asks.argv("python", ask), 0, text, "", 1000.0)
-            output = loads.read(done, place)
+            output = loads.read(ProgramResult(asks.argv("python", ask), 0, text, "", 1000.0), place)
         except DECLARED:
             return NOT_A_PASS
         # The order of these lines means nothing; that of the wrong results does.

@@ -136,8 +136,7 @@ def extremes(**figures: object) -> str:
 
 
 def test_nvbandwidth_extremes_of_its_own_cells() -> None:
-    document = json.loads(JSON)
-    ((_, said),) = document.items()
+    ((_, said),) = json.loads(JSON).items()
     cells = [
         float(one)
         for row in said["testcases"][0]["bandwidth_matrix"]

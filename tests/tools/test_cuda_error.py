@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from known import known
 from reasons import why_of
 
 from acceptance.process.unreadable import UnreadableOutput
@@ -53,8 +54,7 @@ from acceptance.tools import cuda_error
     ],
 )
 def test_died(line: str, cure: str, hardware: bool) -> None:
-    trouble = cuda_error.crash_reason(["Device 0: something", line, "more"])
-    assert trouble is not None
+    trouble = known(cuda_error.crash_reason(["Device 0: something", line, "more"]))
     assert trouble.hardware is hardware
     assert why_of(trouble).startswith(f"it died: '{line.strip()}'")
     assert cure in why_of(trouble)
@@ -62,10 +62,9 @@ def test_died(line: str, cure: str, hardware: bool) -> None:
 
 
 def test_a_fault_of_the_hardware_comes_first() -> None:
-    trouble = cuda_error.crash_reason(
-        ["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"]
+    trouble = known(
+        cuda_error.crash_reason(["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"])
     )
-    assert trouble is not None
     assert trouble.hardware
 
 
@@ -94,11 +93,9 @@ def test_not_started() -> None:
 def test_a_fault_of_the_hardware_comes_before_a_death() -> None:
     died, lost = "Aborted (core dumped)", "GPU 0000:01:00.0: GPU is lost."
     for lines in ([died, lost], [lost, died]):
-        found = cuda_error.trouble(lines)
-        assert found is not None
+        found = known(cuda_error.trouble(lines))
         assert found.hardware
-    found = cuda_error.trouble([died])
-    assert found is not None
+    found = known(cuda_error.trouble([died]))
     assert not found.hardware
     assert cuda_error.trouble(["Result = PASS"]) is None
     for line in ("Bus error", "Illegal instruction (core dumped)", "Floating point exception"):

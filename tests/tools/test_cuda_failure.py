@@ -4,6 +4,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 from reasons import why_of
 
 from acceptance.tools import cuda_error
@@ -73,8 +74,7 @@ def test_a_proven_fault_counts_before_an_earlier_error() -> None:
         "cudaGetDeviceCount returned 999",
         'CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable) "f()"',
     ]
-    error = cuda_error.find_code(lines)
-    assert error is not None
+    error = known(cuda_error.find_code(lines))
     assert (error.code, error.hardware) == (214, True)
 
 
@@ -119,8 +119,9 @@ def test_nothing_makes_it_crash(lines: list[str]) -> None:
 @pytest.mark.parametrize("begin", ["CUDA error at x ", "CUDA error : ("])
 def test_a_line_of_nothing_but_beginnings_takes_no_time(begin: str) -> None:
     assert cuda_error.find_code([begin * 20_000]) is None
-    found = cuda_error.find_code(
-        [begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"]
+    found = known(
+        cuda_error.find_code(
+            [begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"]
+        )
     )
-    assert found is not None
     assert found.hardware

@@ -198,19 +198,16 @@ def test_in_place_alone_is_a_note() -> None:
     assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_in_place_unchecked"])
     nothing = rows(form, redop="none", wrong=(0, "N/A"))
     for line in nothing.splitlines():
-        words = line.split()
-        nothing = nothing.replace(line, "  ".join([*words[:9], *["N/A"] * 4]))
+        nothing = nothing.replace(line, "  ".join([*line.split()[:9], *["N/A"] * 4]))
     output = nccl_tests.parse(whole(form, table=nothing))
     assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_in_place_unchecked"])
     assert "bus_bandwidth_in_place" not in names(output)
     # in some rows only: no version prints that
-    mixed = rows()[: rows().rindex("0\n")] + "N/A\n"
-    assert outcome(whole(table=mixed)) == "error"
+    assert outcome(whole(table=rows()[: rows().rindex("0\n")] + "N/A\n")) == "error"
 
 
 def test_one_rank_sends_nothing() -> None:
-    text = whole(ranks=1, table=rows(rates=(0.0, 0.0, 0.0)))
-    output = nccl_tests.parse(text)
+    output = nccl_tests.parse(whole(ranks=1, table=rows(rates=(0.0, 0.0, 0.0))))
     assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_one_rank"])
     assert names(output) == {"wrong", "ranks"}
 
@@ -218,8 +215,7 @@ def test_one_rank_sends_nothing() -> None:
 def test_ranks_of_many_nodes() -> None:
     for ranks in (16, 24):
         devices = "".join(device(rank, host=f"node{rank // 8}") for rank in range(ranks))
-        text = settings(gpus=1) + devices + header() + rows() + footer()
-        output = nccl_tests.parse(text)
+        output = nccl_tests.parse(settings(gpus=1) + devices + header() + rows() + footer())
         assert (output.outcome, values(output, "ranks")) == ("pass", {"gpus": ranks})
     # the program's room ends before its devices do
     devices = "".join(map(device, range(23))) + device(23)[:20] + "...\n"

@@ -221,8 +221,7 @@ def test_parts_without_sums(kind: str, said: str) -> None:
     table = "           0         1\n 0       N/A     10.00\n 1     10.00       N/A\n\n"
     words = (f"{said}1", f"{said}2", "Total")
     heads = [f"memcpy CE CPU(row) <-> GPU(column) {word} bandwidth (GB/s)\n" for word in words]
-    text = f"Running {testcase}.\n" + "".join(head + table for head in heads)
-    output = nvbandwidth.parse(text)
+    output = nvbandwidth.parse(f"Running {testcase}.\n" + "".join(head + table for head in heads))
     assert [one.name for one in output.readings] == [
         f"{testcase}_{part}" for part in (f"{kind}1", f"{kind}2", "total")
     ]

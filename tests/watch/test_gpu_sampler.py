@@ -255,8 +255,7 @@ def test_where_nobody_listens_for_xids_the_run_must_not_pass(
 
 
 def test_where_nvml_tells_its_xids_the_kernel_log_may_be_closed(tmp_path: Path) -> None:
-    watching = Watching(tmp_path, kernel_log=False).look()
-    assert watching.told() == []
+    assert Watching(tmp_path, kernel_log=False).look().told() == []
 
 
 @pytest.mark.parametrize(

@@ -221,8 +221,7 @@ def test_a_log_that_cannot_be_read_is_said(machine: Machine, content: str | None
     machine.thermometer.write_text("55000\n")
     watched.stop()
     assert (watched.kernel_log_after, watched.failure) == (None, None)
-    notes = machine.journalled()
-    (note,) = notes
+    (note,) = machine.journalled()
     assert isinstance(note, Note)
     assert worded(note.text).startswith("the kernel log was not followed: ")
     assert len(machine.journalled(reader.TELEMETRY)) == 2
@@ -291,8 +290,7 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
         gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "raise SystemExit('no driver')")
     )
     watched = HostWatch(machine.run_dir, machine.root, GPU)
-    running = known(watched._gpus._running)
-    until(running.poll, "the child ends")
+    until(known(watched._gpus._running).poll, "the child ends")
     machine.log.write_text(machine.log.read_text() + "rubbish\n")
     failure = stopped(watched)
     assert failure.startswith("the watch over sensors and kernel log stopped: ")

@@ -141,8 +141,7 @@ def test_the_program_ends_when_the_load_drops_the_leash(
 
     dropping = threading.Thread(target=drop)
     dropping.start()
-    argv = power_watch.argv("python", place, BOTH)
-    assert power_watch.main(argv[3:], nvml) == 0
+    assert power_watch.main(power_watch.argv("python", place, BOTH)[3:], nvml) == 0
     dropping.join()
     assert set(read_watch(capsys.readouterr().out).gpus) == {Gpu(0), Gpu(1)}
 

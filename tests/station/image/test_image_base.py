@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from engine_stub import Build, calls
+from executable import executable
 
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import base as bases
@@ -101,9 +102,7 @@ def test_what_is_still_mounted_in_a_base_is_never_removed(tmp_path: Path, stub: 
     (tmp_path / "proc/self/mountinfo").write_text(
         f"1 2 0:1 / {folder}/root/proc rw - proc proc rw\n"
     )
-    umount = stub / "umount"
-    umount.write_text("#!/bin/sh\nexit 1\n")
-    umount.chmod(0o755)
+    executable(stub / "umount", "#!/bin/sh\nexit 1\n")
     bases.Bootstrap(
         engines.find(), tmp_path / "log", said.append, Deadline.after(9.0), tmp_path
     )._remove(folder)

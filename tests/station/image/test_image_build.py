@@ -25,8 +25,7 @@ def test_bases_are_pulled_and_the_image_built_once(
         "debian:trixie-slim",
     ]
     assert "    0 s  [1/1] RUN something" in said
-    second = build()
-    assert not second.built
+    assert not build().built
     assert len(calls(stub, "build")) == 1
 
 

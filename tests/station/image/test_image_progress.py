@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from raising import raising
 
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -115,12 +116,9 @@ def test_a_program_that_goes_past_its_deadline_is_ended(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
-    def interrupt(_line: str) -> None:
-        raise KeyboardInterrupt
-
     running = start(
         "import time; print('Step 1/1 : RUN a', flush=True); time.sleep(60)", tmp_path / "log"
     )
     with pytest.raises(KeyboardInterrupt):
-        progress.follow(running, tmp_path / "log", progress.Progress(interrupt))
+        progress.follow(running, tmp_path / "log", progress.Progress(raising(KeyboardInterrupt)))
     assert running.poll()

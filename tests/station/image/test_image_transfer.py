@@ -10,9 +10,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from command import answer
 from engine_stub import LABELS, calls
 
-from acceptance.__main__ import main
 from acceptance.station.image import build
 
 
@@ -26,9 +26,7 @@ def ours(stub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def image_call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = main(["image", *words])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return answer(capsys, "image", *words)
 
 
 def test_what_was_saved_is_loaded_elsewhere(

@@ -1,6 +1,8 @@
 """gpu-burn's comparison as a model, and what it says of the faults that the burn finds.
 
-Run the file for the table.
+    python benchmarks/gpu_burn_model.py
+
+prints the table, and fails where a verdict is not that of docs/measurements.md.
 
 The algorithm is that of its source (wilicc/gpu-burn, gpu_burn-drv.cpp and compare.cu): operands are
 made once and never looked at again; a ring of results C[0], C[1], ... is filled by one product
@@ -233,3 +235,5 @@ def table() -> str:
 
 if __name__ == "__main__":
     print(table())
+    other = [case.fault for case in CASES if says(case).startswith("FAULTY") != case.finds]
+    raise SystemExit(f"another verdict than docs/measurements.md has: {other}" if other else 0)

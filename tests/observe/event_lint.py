@@ -1,5 +1,5 @@
-"""What events weigh, told twice: the tables that the product reads held against
-`severities.toml`, which only the tests read.
+"""What events weigh: the tables that the product reads held against their sources, as far as
+`severities.toml` has them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ BOOK = Path(__file__).with_name("severities.toml")
 
 
 def problems(folder: Path) -> Iterator[str]:
-    """Every weight in the tables of a folder that the book knows otherwise, not
+    """Every weight in the tables of a folder that its source knows otherwise, not
     at all, or alone.
     """
     book = _read(BOOK)
     xid, sxid, kernel = (_read(folder / f"{name}.toml") for name in ("xid", "sxid", "kernel"))
-    yield from _differing("Xid", _weights(xid["xid"]), _listed(book["xid"], but=("by_text",)))
+    yield from _differing("Xid", _weights(xid["xid"]), _xids(xid["xid"], book))
     by_text = {int(code) for code, entry in xid["xid"].items() if entry.get("by_text")}
     if by_text != set(book["xid"]["by_text"]):
         yield f"Xids that the line itself weighs: {sorted(by_text)}"
@@ -44,18 +44,26 @@ def _parsed(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
+def _xids(table: Mapping[str, Mapping[str, Any]], book: Mapping[str, Any]) -> dict[int, Any]:
+    """What each code of the catalog weighs, which has no gaps."""
+    by_bucket = _listed(book["bucket"])
+    own = _listed(book["xid"], but=("by_text",))
+    buckets = {code: table.get(f"{code}", {}).get("immediate") for code in range(1, 1 + max(own))}
+    return {code: by_bucket.get(bucket, "listed") for code, bucket in buckets.items()} | own
+
+
 def _weights(table: Mapping[str, Mapping[str, Any]]) -> dict[int, str]:
     return {int(code): entry["severity"] for code, entry in table.items()}
 
 
-def _listed(table: Mapping[str, list[int]], but: tuple[str, ...] = ()) -> dict[int, str]:
+def _listed(table: Mapping[str, list[Any]], but: tuple[str, ...] = ()) -> dict[Any, str]:
     return {code: word for word, codes in table.items() if word not in but for code in codes}
 
 
 def _differing(what: str, found: Mapping[int, str], booked: Mapping[int, str]) -> Iterator[str]:
     for code in sorted(found.keys() | booked.keys()):
         if found.get(code) != booked.get(code):
-            yield f"{what} {code}: {found.get(code)} in the table, {booked.get(code)} in the book"
+            yield f"{what} {code}: {found.get(code)} in the table, {booked.get(code)} by its source"
 
 
 def _messages(messages: list[dict[str, Any]], lines: list[dict[str, Any]]) -> Iterator[str]:
@@ -76,7 +84,5 @@ def _messages(messages: list[dict[str, Any]], lines: list[dict[str, Any]]) -> It
         if weight != tuple(line.get(name) for name in names):
             yield f"{line['line']!r} is {weight}"
     yield from (
-        f"no line of the book meets {one['pattern']!r}"
-        for n, one in enumerate(messages)
-        if n not in met
+        f"no line here meets {one['pattern']!r}" for n, one in enumerate(messages) if n not in met
     )
