@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 from run_left import Run
 
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Sealed
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.journal import reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import SegmentHead
-from acceptance.machine.changes import UnreadableRun
 from acceptance.run import unfinished
 from acceptance.wording import words
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.record import CheckEnded, RunEnded
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
-from acceptance.machine.changes import UnreadableRun
 from acceptance.reports.progress import eta_s
 from acceptance.run import profile
 from selftest.nights_on_gpu import alarms, own_gpus, rigproof

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
@@ -14,7 +15,6 @@ from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
-from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.baseline import changes
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import (
@@ -18,7 +19,7 @@ from acceptance.expect import (
 from acceptance.fleet import acceptances, due, kubernetes, locations, parquet, slurm
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
-from acceptance.machine import changes, gpu_selection, machine_file
+from acceptance.machine import gpu_selection, machine_file
 from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs

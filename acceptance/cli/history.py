@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import GIB
@@ -26,7 +27,6 @@ from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import JournalError
-from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import headline, trend_terminal, trend_words
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock

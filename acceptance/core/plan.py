@@ -115,7 +115,7 @@ class Plan(msgspec.Struct, frozen=True):
     GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
     RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
     they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
-    one, undecoded: `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the
+    one, undecoded: `acceptance.baseline.changes` reads them. `overhead_s` is how many seconds of the
     run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
     from. `site` are the site's own checks, where the run has any. `shortened` is what the run does
     less of than its profile, where it has every check on every GPU: such a run is partial too.

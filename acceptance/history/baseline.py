@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from acceptance.baseline import facts
+from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core import parts, reduction_message
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
@@ -22,8 +24,6 @@ from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
 from acceptance.history.noise import NoiseBook
 from acceptance.journal.run import Run
-from acceptance.machine import facts
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 

@@ -10,6 +10,15 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
+from acceptance.baseline.facts import circumstances
+from acceptance.baseline.matching import (
+    Matching,
+    MovedPart,
+    ReplacedPart,
+    identities,
+    match,
+    unique_identities,
+)
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message
@@ -20,15 +29,6 @@ from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.noise import Spread
 from acceptance.journal.run import Run
-from acceptance.machine.facts import circumstances
-from acceptance.machine.matching import (
-    Matching,
-    MovedPart,
-    ReplacedPart,
-    identities,
-    match,
-    unique_identities,
-)
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown

@@ -13,6 +13,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from acceptance.baseline import changes, matching
+from acceptance.baseline.changes import UnreadableRun
+from acceptance.baseline.machine_facts import KnownChange
+from acceptance.baseline.matching import unique_identities
 from acceptance.core import foreign_process
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement, is_possible
@@ -23,10 +27,6 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.history import era
 from acceptance.history.era import Era
 from acceptance.journal.run import Run
-from acceptance.machine import changes, matching
-from acceptance.machine.changes import UnreadableRun
-from acceptance.machine.machine_facts import KnownChange
-from acceptance.machine.matching import unique_identities
 
 # Why later nights are not compared with this one: its evidence is not whole, it tested a part of
 # the machine, it was cut off, somebody else used its GPUs, or its loads ran in an image that the

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.message import Message, Value
 from acceptance.core.record import RunStarted
 from acceptance.history import errors, location, night, night_file
@@ -24,7 +25,6 @@ from acceptance.history.store import Store, StoredNight
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
-from acceptance.machine.changes import UnreadableRun
 from acceptance.wording.errors import each_once, said
 
 _TOLD = 3  # names in a message; the folders have them all

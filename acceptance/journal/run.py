@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from acceptance.baseline import changes, matching
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message
 from acceptance.core.notes import run_notes
@@ -21,7 +22,7 @@ from acceptance.core.verdict import Verdict, VerdictWord
 from acceptance.journal import duplicates, reader, seal
 from acceptance.journal.reader import Journal
 from acceptance.journal.seal import Seal
-from acceptance.machine import changes, matching, observation, topology
+from acceptance.machine import observation, topology
 from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:

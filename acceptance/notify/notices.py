@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder, segment
 from acceptance.journal.run import Run
-from acceptance.machine.changes import UnreadableRun
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
+from acceptance.baseline import changes
+from acceptance.baseline.changes import CHANGES
 from acceptance.core.judgement import Judgement
 from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.run import Run
-from acceptance.machine import changes
-from acceptance.machine.changes import CHANGES
 from acceptance.reports import headline
 from acceptance.reports.exposition import Metric, metric, render
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from acceptance.baseline import changes
 from acceptance.core import message
 from acceptance.core.collection import Session
 from acceptance.core.declared import Declared, Fact
@@ -26,7 +27,6 @@ from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
-from acceptance.machine import changes
 from acceptance.reports import headline, plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.headline import Headline

@@ -16,6 +16,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from acceptance import resources
+from acceptance.baseline import change_rules, matching
+from acceptance.baseline.machine_facts import KnownChange, MachineFacts
 from acceptance.core.judgement import covers
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text
@@ -46,8 +48,6 @@ from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.journal.run import Run
-from acceptance.machine import change_rules, matching
-from acceptance.machine.machine_facts import KnownChange, MachineFacts
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 

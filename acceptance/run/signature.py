@@ -16,13 +16,13 @@ from pathlib import Path
 
 import msgspec
 
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.journal import reader, run_folder, seal
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
-from acceptance.machine.changes import UnreadableRun
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError

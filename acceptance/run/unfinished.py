@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.collection import segment_of
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Scratch, Sealed
@@ -25,7 +26,6 @@ from acceptance.core.record import (
 )
 from acceptance.journal import clock, reader, run_folder, seal, segment
 from acceptance.journal import run as journal_run
-from acceptance.machine.changes import UnreadableRun
 from acceptance.process import orphans
 from acceptance.run import open_step, outputs, scratch
 

@@ -80,6 +80,13 @@ NOT_YET: frozenset[str] = frozenset({
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
 # What decides: everything is mutated.
 _DECIDE: dict[str, dict[str, str]] = {
+    "baseline": {
+        "change_rules": "change_rules | changes inventory_recorded",
+        "changes": "changes | inventory_recorded",
+        "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
+        "machine_facts": "change_rules | changes history/baseline",
+        "matching": "matching machine/observation | history/comparison",
+    },
     "core": {
         "advice": "expect/site_families | reports/advice diagnosis/causes",
         "component": "component",
@@ -241,17 +248,12 @@ _DECIDE: dict[str, dict[str, str]] = {
         "seal": "seal | run/supervisor run/unfinished",
     },
     "machine": {
-        "change_rules": "change_rules | changes inventory_recorded",
         "channels": "channels | run/planning",
-        "changes": "changes | inventory_recorded",
         "declared_disks": "declared_disks | suites/suites",
         "disk_link": "disk_link",
-        "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
         "machine_file": "expect/declaration machine_errors"
         " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
         " | shipped_machines",
-        "machine_facts": "change_rules | changes history/baseline",
-        "matching": "matching observation | history/comparison",
         "observation": "observation | history/compared_run history/circumstances",
         "pcie": "pcie | expect/expect_gpu",
         "scratch_place": "scratch_place | run/scratch",

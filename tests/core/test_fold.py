@@ -8,6 +8,7 @@ from cases import each
 from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from msgspec.structs import replace
 
+from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core.evidence import Observed, Sample, ToolRan
 from acceptance.core.fold import fold
 from acceptance.core.message import Message, Texts
@@ -26,7 +27,6 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import Verdict
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.reports.summary import exit_code
 from acceptance.wording import words
 

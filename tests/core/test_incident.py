@@ -6,12 +6,12 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptance.baseline.changes import judge
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
 from acceptance.core.incident import SAME_WITHIN_S, without_duplicates
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckStarted, Entry, Event, Severity
-from acceptance.machine.changes import judge
 from acceptance.wording import words
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"

@@ -9,6 +9,7 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
+from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core import plan
 from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
@@ -22,7 +23,6 @@ from acceptance.expect import plan_builder
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, lint_follows
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.history.baseline import forgetful
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.reports.progress import eta_s
 from acceptance.wording import words
 

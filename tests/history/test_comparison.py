@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance import resources
+from acceptance.baseline.changes import UnreadableRun, judge
+from acceptance.baseline.matching import MovedPart, ReplacedPart
 from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
@@ -31,8 +33,6 @@ from acceptance.history.comparison import (
     DifferenceKind,
     compare,
 )
-from acceptance.machine.changes import UnreadableRun, judge
-from acceptance.machine.matching import MovedPart, ReplacedPart
 
 BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 Values = Mapping[tuple[str, str], float]

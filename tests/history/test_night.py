@@ -16,6 +16,8 @@ import pytest
 from cases import each
 from runs import RECORDED, judged, recorded
 
+from acceptance.baseline.changes import UnreadableRun
+from acceptance.baseline.machine_facts import KnownChange
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.component import Component
@@ -42,8 +44,6 @@ from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey
 from acceptance.journal.seal import Seal
-from acceptance.machine.changes import UnreadableRun
-from acceptance.machine.machine_facts import KnownChange
 from acceptance.machine.observation import NOTHING, decode
 from acceptance.wording import words
 

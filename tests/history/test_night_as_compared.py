@@ -12,13 +12,13 @@ import journals
 import pytest
 from drift_nights import BOOK
 
+from acceptance.baseline import changes
 from acceptance.core.criterion import Within
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
 from acceptance.history import comparison
 from acceptance.history.comparison import ComparedRun
 from acceptance.history.reference_builder import NightValue, build_reference
-from acceptance.machine import changes
 from selftest import drawn_runs
 
 FACTORS = (1.0, 0.999, 0.97, 0.9, 0.75, 0.512, 0.2, 1.001, 1.03, 1.1, 1.3, 2.0, 5.0)

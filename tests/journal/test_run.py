@@ -8,11 +8,11 @@ import journals
 import pytest
 from runs import judged, machine_root, sealed, write_segment
 
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
 from acceptance.journal import reader, run
 from acceptance.journal.reader import NoRun
-from acceptance.machine.changes import UnreadableRun
 from acceptance.machine.observation import NOTHING
 
 

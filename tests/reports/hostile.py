@@ -18,6 +18,13 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from acceptance.baseline.machine_facts import (
+    ChangeBook,
+    ChangeRule,
+    CountedParts,
+    KnownChange,
+    MachineFacts,
+)
 from acceptance.core import parts
 from acceptance.core.criterion import Plausible, Siblings
 from acceptance.core.declared import Declared, OwnLimit
@@ -56,13 +63,6 @@ from acceptance.core.record import (
 )
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.machine.machine_facts import (
-    ChangeBook,
-    ChangeRule,
-    CountedParts,
-    KnownChange,
-    MachineFacts,
-)
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
 # reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format

@@ -15,6 +15,7 @@ from test_supervisor import PAST, STRAYED, Fake
 
 from acceptance import resources
 from acceptance.__main__ import main
+from acceptance.baseline import changes
 from acceptance.cli import machine_test
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry
@@ -22,7 +23,6 @@ from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, noise, rebuild
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
-from acceptance.machine import changes
 from acceptance.machine.inventory import Inventory
 from acceptance.notify.textfile import run_metrics
 from acceptance.observe.inventory import observe

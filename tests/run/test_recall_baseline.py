@@ -16,6 +16,7 @@ from gpu_machine import device, machine
 from runs import machine_root, write_segment, write_views
 
 from acceptance import resources
+from acceptance.baseline import change_rules
 from acceptance.core import parts
 from acceptance.core.fold import fold
 from acceptance.core.message import Term
@@ -26,7 +27,6 @@ from acceptance.history import baseline_file, location, noise
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
-from acceptance.machine import change_rules
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
 from acceptance.run.planning import PreparedRun

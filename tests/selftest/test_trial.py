@@ -16,13 +16,13 @@ from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root, write_views
 
+from acceptance.baseline import changes
 from acceptance.core.criterion import Within
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
-from acceptance.machine import changes
 from acceptance.reports.summary import exit_code
 from acceptance.wording import words
 from selftest import trial

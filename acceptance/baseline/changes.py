@@ -15,6 +15,17 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.baseline.facts import NETWORK, Parts, facts_of, kind_of
+from acceptance.baseline.machine_facts import (
+    BaselineComparison,
+    ChangeBook,
+    ChangeRule,
+    FactChange,
+    KnownChange,
+    MachineFacts,
+    PartChange,
+)
+from acceptance.baseline.matching import match
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.fold import beginnings, fold
@@ -25,17 +36,6 @@ from acceptance.core.parts import ITSELF, Named, decode, parse
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict
-from acceptance.machine.facts import NETWORK, Parts, facts_of, kind_of
-from acceptance.machine.machine_facts import (
-    BaselineComparison,
-    ChangeBook,
-    ChangeRule,
-    FactChange,
-    KnownChange,
-    MachineFacts,
-    PartChange,
-)
-from acceptance.machine.matching import match
 from acceptance.wording.errors import WordedError
 
 ChangeSeverity = Literal["fail", "warn", "note"]

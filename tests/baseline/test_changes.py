@@ -15,13 +15,13 @@ import pytest
 from cases import each
 from machine_facts import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 
+from acceptance.baseline import changes
+from acceptance.baseline.changes import MachineChange, UnreadableRun, machine_changes
+from acceptance.baseline.machine_facts import BaselineComparison, KnownChange, MachineFacts
 from acceptance.core import parts
 from acceptance.core.message import Term
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.core.plan import Plan
-from acceptance.machine import changes
-from acceptance.machine.changes import MachineChange, UnreadableRun, machine_changes
-from acceptance.machine.machine_facts import BaselineComparison, KnownChange, MachineFacts
 from acceptance.wording import words
 
 BORN = msgspec.structs.replace(journals.plan(), birth=ruled(born(machine())))

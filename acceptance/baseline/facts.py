@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from acceptance.baseline.machine_facts import CountedParts, MachineFacts
+from acceptance.baseline.matching import identities
 from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.limit import GIB
@@ -16,8 +18,6 @@ from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import observation
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink
-from acceptance.machine.machine_facts import CountedParts, MachineFacts
-from acceptance.machine.matching import identities
 
 # Provenance that names the machine or changes at every start: it explains no difference.
 _OWN = frozenset({"host", "boot_id", "selftest", "order_number", "asset_tag", "psu_watts"})
