@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.record import CheckEnded, RunEnded
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
@@ -114,7 +113,7 @@ def of_folder(folder: Path) -> Timed | None:
     """The times of a run folder; None of one that holds no run that came to its verdict."""
     try:
         run = journal_run.read(folder)
-    except (JournalError, UnreadableRun):
+    except JournalError:
         return None
     ended = [one.body for one in run.entries if isinstance(one.body, RunEnded)]
     return timed(run, alarms(folder)) if any(one.complete for one in ended) else None

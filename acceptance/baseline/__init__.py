@@ -1,1 +1,1 @@
-"""The accepted run: facts of its machine, and what differs in another run."""
+"""What differs from the accepted run: facts of a run, matching, rules and changes."""

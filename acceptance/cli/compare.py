@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
@@ -73,8 +72,10 @@ def _run(folder: Path) -> ComparedRun:
     """Read one run; the error of one that cannot be judged names its folder."""
     try:
         return comparison.run_of(journal_run.read(folder), str(folder))
-    except UnreadableRun as error:
-        raise UnreadableRun("run_left_out", run=str(folder), why=error.message) from error
+    except journal_run.UnreadableRun as error:
+        raise journal_run.UnreadableRun(
+            "run_left_out", run=str(folder), why=error.message
+        ) from error
 
 
 def show(
@@ -87,8 +88,8 @@ def show(
 ) -> Comparison:
     """Compare runs, print the comparison, and write it to `page` if one is given.
 
-    `everything` also shows differences within the noise. Raises NoComparison, JournalError,
-    UnreadableRun and DataFileError.
+    `everything` also shows differences within the noise. Raises NoComparison, JournalError
+    and DataFileError.
     """
     _comparable(folders)
     found = comparison.compare(

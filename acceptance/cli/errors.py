@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.baseline import changes
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import (
@@ -79,7 +78,6 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     command.CommandError,
     slurm.SubmissionError,
     segment.JournalError,
-    changes.UnreadableRun,
     planning.PreparationError,
     ImageError,
     gpu_grant.GrantError,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import GIB
@@ -206,7 +205,7 @@ class HistoryCommand:
         """Why the last run did not pass; None where its folder has gone or cannot be read."""
         try:
             first = headline.of_run(journal_run.read(self._asked.out / run_id), self._language)
-        except (JournalError, UnreadableRun, OSError):
+        except (JournalError, OSError):
             return None
         return None if first is None else first.line(self._language)
 

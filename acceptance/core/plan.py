@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from acceptance.core.collection import SITE, Session, SessionName
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Text
 from acceptance.core.past import Past
 from acceptance.core.site import SiteChecks
@@ -115,11 +116,11 @@ class Plan(msgspec.Struct, frozen=True):
     GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
     RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
     they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
-    one, undecoded: `acceptance.baseline.changes` reads them. `overhead_s` is how many seconds of the
-    run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
-    from. `site` are the site's own checks, where the run has any. `shortened` is what the run does
-    less of than its profile, where it has every check on every GPU: such a run is partial too.
-    `own_memory_gib` is the RAM that the profile fills here by default, None of an older rigproof.
+    one. `overhead_s` is how many seconds of the run no check runs in. `timed_runs` is the number of
+    earlier runs that the usual times are taken from. `site` are the site's own checks, where the
+    run has any. `shortened` is what the run does less of than its profile, where it has every check
+    on every GPU: such a run is partial too. `own_memory_gib` is the RAM that the profile fills here
+    by default, None of an older rigproof.
     """
 
     profile: str
@@ -134,7 +135,7 @@ class Plan(msgspec.Struct, frozen=True):
     inventory_declared: bool
     digest: str
     gpus: tuple[Component, ...] = ()
-    birth: Any = None
+    birth: MachineFacts | None = None
     overhead_s: float = 0.0
     timed_runs: int = 0
     gpu_functions: tuple[Component, ...] = ()

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from acceptance.baseline import facts
-from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core import parts, reduction_message
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message, Text
 from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from acceptance.baseline.machine_facts import KnownChange
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import decode, parse
 from acceptance.history import errors
 from acceptance.history.era import Era

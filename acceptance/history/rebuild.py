@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.message import Message, Value
 from acceptance.core.record import RunStarted
 from acceptance.history import errors, location, night, night_file
@@ -246,7 +245,7 @@ def catch_up(
             else:
                 record = night_file.read(run.path, machine_id)
                 count += store.add(record.night, pruned=record.pruned)
-        except (segment.JournalError, UnreadableRun, UnreadableNight) as error:
+        except (segment.JournalError, UnreadableNight) as error:
             unread.append(_unread(run.path.relative_to(out), error))
     if unread:
         return count, (Message("not_in_history", {"names": _first(unread)}),)
@@ -289,7 +288,7 @@ def _runs(
                 continue
             day = night.day_of(first.utc)
             yield _Found(out / name, name, first.body.run_id, head.boot_id, first.boot_s, day)
-        except (segment.JournalError, UnreadableRun) as error:
+        except segment.JournalError as error:
             unread.append(_unread(Path(name), error))
 
 

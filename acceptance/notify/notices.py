@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
@@ -75,7 +74,7 @@ def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[Messag
     """
     try:
         run = journal_run.read(folder)
-    except (segment.JournalError, UnreadableRun, OSError) as error:
+    except (segment.JournalError, OSError) as error:
         told = Message("verdict_untold", {"run": str(folder), "why": said(error)})
         return (told, *notify_no_run(one_line(words.message(told)), settings))
     return notify_run(run, settings)

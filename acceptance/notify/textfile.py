@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
-from acceptance.baseline import changes
 from acceptance.baseline.changes import CHANGES
 from acceptance.core.judgement import Judgement
 from acceptance.core.past import DriftJudgement, DriftKind
@@ -117,7 +116,7 @@ def _run(run: Run) -> Iterator[Metric]:
         "How long the last run took; absent when it was cut off.",
         ended.boot_s - began.boot_s if ended and same_boot else None,
     )
-    birth = changes.baseline_of(run.plan)
+    birth = run.plan.birth
     yield metric(
         "rigproof_baseline_timestamp_seconds",
         "When the run began that accepted the machine; absent where none was accepted.",

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from acceptance.baseline import changes
 from acceptance.core import message
 from acceptance.core.collection import Session
 from acceptance.core.declared import Declared, Fact
@@ -618,7 +617,7 @@ def render(run: Run) -> bytes:
     """The content of verdict.json."""
     verdict, where = run.verdict, find_locations(run)
     load_s = {check.id: check.load_s for check in run.plan.checks}
-    baseline = changes.baseline_of(run.plan)
+    baseline = run.plan.birth
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))

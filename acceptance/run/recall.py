@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.baseline import change_rules, matching
-from acceptance.baseline.machine_facts import KnownChange, MachineFacts
 from acceptance.core.judgement import covers
 from acceptance.core.limit_set import LimitSet
+from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.journal import reader, run_folder, seal
@@ -187,7 +186,7 @@ def _hold(folder: Path, run_id: str, machine_id: str, evidence: str) -> None:
         raise SignatureError("evidence_not_whole", why=missing)
     try:
         run = journal_run.read(folder)
-    except (JournalError, UnreadableRun) as error:
+    except JournalError as error:
         raise SignatureError("evidence_not_whole", why=error.message) from error
     if run.troubles:
         raise SignatureError("evidence_not_whole", why=run.troubles)

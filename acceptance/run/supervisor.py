@@ -285,7 +285,7 @@ class Supervisor:
         ended = [entry.body for entry in found.entries if isinstance(entry.body, SessionEnded)]
         if not all(body.complete for body in ended):
             return None  # a session that has just died is not loaded again
-        checks = journal_run.judge_live(found).verdict.checks
+        checks = journal_run.of_live(found).verdict.checks
         again = tuple(one.id for one in checks if should_repeat(one.judged, one.findings))
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:

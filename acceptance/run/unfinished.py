@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.collection import segment_of
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Scratch, Sealed
@@ -81,8 +80,7 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
     """Close one unfinished run and write its reports.
 
     Returns what reports it, or None for another machine's run. Raises JournalError
-    when its journal cannot be read or the closing record cannot be written, UnreadableRun when it
-    cannot be judged.
+    when its journal cannot be read or judged, or the closing record cannot be written.
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
@@ -196,7 +194,7 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
             continue
         try:
             told = close(run_dir, root)
-        except (segment.JournalError, UnreadableRun) as error:
+        except segment.JournalError as error:
             about: Values = {"run": run_dir.name, "why": error.message}
             told = Message("earlier_unclosable", about)
         if told:

@@ -84,7 +84,6 @@ _DECIDE: dict[str, dict[str, str]] = {
         "change_rules": "change_rules | changes inventory_recorded",
         "changes": "changes | inventory_recorded",
         "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
-        "machine_facts": "change_rules | changes history/baseline",
         "matching": "matching machine/observation | history/comparison",
     },
     "core": {
@@ -117,6 +116,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "limit": "limit | judgement expect/limits",
         "limit_set": "expect/site_sheets | run/site_sheet_runs",
         "load_xid": "load_xid | side_by_side",
+        "machine_facts": "baseline/change_rules | baseline/changes history/baseline",
         "message": "wording/words | fold",
         "nearest": "nearest | machine/machine_errors cli/command_line",
         "notes": "spans foreign_process load_xid | session/live_evidence",

@@ -13,8 +13,8 @@ import msgspec
 
 from acceptance.baseline import change_rules, facts
 from acceptance.baseline.changes import MachineChange
-from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core.evidence import Observed
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry, Measured
 

@@ -13,9 +13,9 @@ from machine_facts import BOOK, born, disk, gpu, link, machine
 
 from acceptance.baseline import facts
 from acceptance.baseline.facts import circumstances
-from acceptance.baseline.machine_facts import CountedParts, MachineFacts
 from acceptance.core import parts
 from acceptance.core.evidence import Table
+from acceptance.core.machine_facts import CountedParts, MachineFacts
 from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
 from acceptance.loads.train.digest_contract import COLUMNS, VERSION_COLUMNS
 from acceptance.machine.observation import NOTHING

@@ -20,7 +20,7 @@ from runs import recorded as recorded_run
 from acceptance.baseline import facts
 from acceptance.baseline.changes import machine_changes
 from acceptance.baseline.facts import kind_of
-from acceptance.baseline.machine_facts import MachineFacts
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry
 from acceptance.wording import words

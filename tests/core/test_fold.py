@@ -8,9 +8,9 @@ from cases import each
 from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from msgspec.structs import replace
 
-from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core.evidence import Observed, Sample, ToolRan
 from acceptance.core.fold import fold
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message, Texts
 from acceptance.core.notes import run_notes
 from acceptance.core.parts import Gpu

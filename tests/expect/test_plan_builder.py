@@ -9,11 +9,11 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
-from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core import plan
 from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past

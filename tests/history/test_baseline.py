@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from known import known
 from runs import judged
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import reduction_message, repeat
 from acceptance.core.evidence import Observed
 from acceptance.core.message import Message
@@ -36,6 +35,7 @@ from acceptance.history.baseline import (
     RunRejected,
 )
 from acceptance.history.reference_builder import NightValue, build_reference
+from acceptance.journal.run import UnreadableRun
 from acceptance.wording import words
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"

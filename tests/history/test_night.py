@@ -16,14 +16,13 @@ import pytest
 from cases import each
 from runs import RECORDED, judged, recorded
 
-from acceptance.baseline.changes import UnreadableRun
-from acceptance.baseline.machine_facts import KnownChange
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.component import Component
 from acceptance.core.criterion import Plausible
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, GPUS, ITSELF, Gpu, Pair, Part
 from acceptance.core.past import Bounds, Level, Past
@@ -43,6 +42,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey
+from acceptance.journal.run import UnreadableRun
 from acceptance.journal.seal import Seal
 from acceptance.machine.observation import NOTHING, decode
 from acceptance.wording import words

@@ -12,8 +12,8 @@ import journals
 import pytest
 from drift_nights import BOOK
 
-from acceptance.baseline import changes
 from acceptance.core.criterion import Within
+from acceptance.core.fold import fold
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
 from acceptance.history import comparison
@@ -42,7 +42,7 @@ def compared(due: Due, first: float, second: float) -> str:
     runs = [
         ComparedRun(
             "run",
-            changes.judge(
+            fold(
                 journals.entries(journals.bodies(plan, {(due.measurement, due.component): value}))
             ),
             "machine-1",

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from nights import COPY, MACHINE, night
 from thoroughness import examples
 
-from acceptance.baseline.machine_facts import KnownChange
 from acceptance.core import regular_file
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import ITSELF, Gpu, parse
 from acceptance.history import location, night_file
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges

@@ -19,7 +19,7 @@ from nights import COPY, MACHINE, night, seen, write_run, written
 from raising import raising
 from thoroughness import examples
 
-from acceptance.baseline.machine_facts import KnownChange
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.history import location, night_file, queries, rebuild, retention

@@ -15,7 +15,7 @@ from known import known
 from nights import COPY, ERA, night, seen, written
 from thoroughness import examples
 
-from acceptance.baseline.machine_facts import KnownChange
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import CPU, ITSELF, Gpu, Part
 from acceptance.history import queries
 from acceptance.history import store as history_store

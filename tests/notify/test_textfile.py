@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from runs import judged
 from thoroughness import examples
 
-from acceptance.baseline.machine_facts import MachineFacts
 from acceptance.core.evidence import Observed
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.past import Bounds, FirstNights, Level, NoiseGrowth, Past
 from acceptance.core.record import Body, Postponed, RunEnded, RunStarted

@@ -18,13 +18,6 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from acceptance.baseline.machine_facts import (
-    ChangeBook,
-    ChangeRule,
-    CountedParts,
-    KnownChange,
-    MachineFacts,
-)
 from acceptance.core import parts
 from acceptance.core.criterion import Plausible, Siblings
 from acceptance.core.declared import Declared, OwnLimit
@@ -41,6 +34,13 @@ from acceptance.core.evidence import (
 )
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
+from acceptance.core.machine_facts import (
+    ChangeBook,
+    ChangeRule,
+    CountedParts,
+    KnownChange,
+    MachineFacts,
+)
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part, parse
 from acceptance.core.past import CounterReference, Past
@@ -185,10 +185,6 @@ texts = (
 # --- the places ---
 
 _OWN = {"observed.inventory"}  # a mapping whose keys are our own words
-# What the record holds undecoded, and its type.
-_UNDECODED: dict[str, inspect.Type] = {
-    "run-started.plan.birth": inspect.type_info(MachineFacts | None)
-}
 
 
 def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
@@ -210,8 +206,6 @@ def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
 
 
 def _swapped(value: Any, kind: inspect.Type, place: str, change: Change) -> Any:
-    if isinstance(kind, inspect.AnyType):
-        kind = _UNDECODED.get(place, kind)
     if isinstance(kind, inspect.UnionType):
         kind = _member(kind, value)
     if isinstance(kind, inspect.LiteralType | inspect.EnumType):
@@ -313,8 +307,6 @@ def places_by_type() -> set[str]:
     """Every place that any record can have."""
 
     def walk(kind: inspect.Type, place: str) -> Iterator[str]:
-        if isinstance(kind, inspect.AnyType):
-            kind = _UNDECODED.get(place, kind)
         if isinstance(kind, inspect.StrType | inspect.CustomType):
             yield place
         elif isinstance(kind, inspect.UnionType):

@@ -10,7 +10,6 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
 from thoroughness import examples, some
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.message import Message
 from acceptance.core.parts import Core, Gpu
 from acceptance.core.record import (
@@ -24,7 +23,7 @@ from acceptance.core.record import (
 )
 from acceptance.core.record import Skipped as SkippedRecord
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.journal.run import Run
+from acceptance.journal.run import Run, UnreadableRun
 from acceptance.reports import junit, summary
 from acceptance.reports.explanation import labelled_lines
 from acceptance.reports.locations import NO_LOCATIONS

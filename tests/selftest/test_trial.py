@@ -16,13 +16,13 @@ from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root, write_views
 
-from acceptance.baseline import changes
 from acceptance.core.criterion import Within
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
+from acceptance.journal import run as journal_run
 from acceptance.reports.summary import exit_code
 from acceptance.wording import words
 from selftest import trial
@@ -233,14 +233,14 @@ def test_a_dropped_limit_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_fold_that_counts_only_what_sessions_say_failed_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = changes.judge
+    judge = journal_run.judge
 
-    def lenient(found: Any) -> Verdict:
-        folded = judge(found)
+    def lenient(*found: Any) -> Verdict:
+        folded = judge(*found)
         checks = tuple(passed(one) for one in folded.checks)
-        return msgspec.structs.replace(folded, verdict="PASS", checks=checks, findings=())
+        return msgspec.structs.replace(folded, checks=checks, findings=())
 
-    monkeypatch.setattr(changes, "judge", lenient)
+    monkeypatch.setattr(journal_run, "judge", lenient)
     assert not row(made(tmp_path)).caught
 
 
