@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 from run_left import Run
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Sealed
+from acceptance.core.parts import Component
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.journal import reader, run_folder, segment
 from acceptance.journal import run as journal_run

@@ -15,7 +15,6 @@ from typing import Literal
 
 from acceptance.baseline.facts import NETWORK, Parts, facts_of, kind_of
 from acceptance.baseline.matching import match
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.limit import GIB
 from acceptance.core.machine_facts import (
@@ -27,7 +26,7 @@ from acceptance.core.machine_facts import (
     PartChange,
 )
 from acceptance.core.message import Listed, Message, Quantity, Term, Values, known
-from acceptance.core.parts import ITSELF, Named
+from acceptance.core.parts import ITSELF, Component, Named
 from acceptance.core.record import Entry
 from acceptance.core.verdict import BaselineChanges
 

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from acceptance.baseline.matching import identities
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.limit import GIB
 from acceptance.core.machine_facts import CountedParts, MachineFacts
-from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Component, Gpu, Part
 from acceptance.core.record import Entry, Measured, RunStarted
 from acceptance.loads.train import digest_contract as digest
 from acceptance.machine import gpu as machine_gpu

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.core.strict import Strict, Text
 
 # A fact differs, is lower or is higher. A part is missing, added, replaced or moved; "unread":

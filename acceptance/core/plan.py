@@ -8,11 +8,11 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import SITE, Session, SessionName
-from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Text
+from acceptance.core.parts import Component
 from acceptance.core.past import Past
 from acceptance.core.site import SiteChecks
 from acceptance.core.waiver import Waiver

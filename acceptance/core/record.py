@@ -7,11 +7,11 @@ from typing import Literal
 import msgspec
 
 from acceptance.core.collection import SessionName
-from acceptance.core.component import Component
 from acceptance.core.declared import Declared
 from acceptance.core.limit import GIB
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text, Texts, Value
+from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.core.unmeasured import Unmeasured
 

@@ -14,11 +14,21 @@ from types import MappingProxyType
 from typing import Literal
 
 from acceptance.core.advice import Condition, LikelyCause, Side, Whose
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message, Value
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Named, Part, Socket
+from acceptance.core.parts import (
+    CPU,
+    MACHINE,
+    MEMORY,
+    SYSTEM,
+    Component,
+    Core,
+    Gpu,
+    Named,
+    Part,
+    Socket,
+)
 from acceptance.core.record import Event
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis import note_rules

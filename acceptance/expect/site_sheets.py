@@ -15,10 +15,10 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Listed, Message, Quantity, Range, Values
+from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures
 from acceptance.expect.disk_sheet import DiskSheet

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Quantity, Value
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.fleet import outliers
 from acceptance.fleet.common_cause import (
     SLOT,

@@ -29,9 +29,8 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.bounds import NORMAL
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text, known
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.core.strict import Strict
 from acceptance.fleet import pairs
 from acceptance.fleet.outliers import FACTOR, FACTOR_OF_FEW

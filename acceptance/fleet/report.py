@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night
 from acceptance.fleet.comparison import Comparison

@@ -12,10 +12,10 @@ import msgspec
 
 from acceptance.baseline import facts
 from acceptance.core import parts, reduction_message
-from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured

@@ -19,10 +19,9 @@ from acceptance.baseline.matching import (
     match,
     unique_identities,
 )
-from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message
-from acceptance.core.parts import ITSELF
+from acceptance.core.parts import ITSELF, Component
 from acceptance.core.record import Outcome
 from acceptance.core.site import SiteChecks
 from acceptance.core.verdict import Verdict, VerdictWord, worst

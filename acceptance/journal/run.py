@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from acceptance.baseline import changes, matching
-from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Message
 from acceptance.core.notes import run_notes
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, Event, RunStarted
 from acceptance.core.spans import run_seconds

@@ -17,10 +17,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit, LimitError, number
 from acceptance.core.nearest import nearest
-from acceptance.core.parts import ITSELF, Core, Function, Gpu, Named, Socket
+from acceptance.core.parts import ITSELF, Component, Core, Function, Gpu, Named, Socket
 from acceptance.core.plain_text import same_text
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver

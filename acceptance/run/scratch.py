@@ -21,9 +21,9 @@ from typing import Self
 
 from acceptance.core import regular_file
 from acceptance.core.collection import matches_patterns
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message, Value
+from acceptance.core.parts import Component
 from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.machine import scratch_place

@@ -21,10 +21,9 @@ import msgspec
 import pytest
 
 from acceptance.core import nearest
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message, Text, known
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
 from acceptance.core.site import FamilyFile

@@ -37,10 +37,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from acceptance.core import disk_error, parts, plain_text
-from acceptance.core.component import Component
 from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
+from acceptance.core.parts import Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
 from acceptance.tools.reading import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.record import Event, Note
 from acceptance.journal import segment
 

@@ -27,10 +27,9 @@ from typing import Any
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.component import Component
 from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message, Text, Values
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.record import Event
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import driver_events

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.baseline.matching import MovedPart, ReplacedPart, match, unique_identities
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, Core, Gpu, Pair, Part, Renamed, parse
+from acceptance.core.parts import CPU, Component, Core, Gpu, Pair, Part, Renamed, parse
 
 ZERO, ONE, OTHER = Gpu(0), Gpu(1), Renamed(parse("gpu1"))
 PATH, NEVER_SEEN = Pair(ZERO, ONE), parse("never seen")

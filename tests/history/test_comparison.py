@@ -16,11 +16,10 @@ from thoroughness import examples
 
 from acceptance import resources
 from acceptance.baseline.matching import MovedPart, ReplacedPart
-from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, ITSELF, Gpu, Pair, Renamed
+from acceptance.core.parts import CPU, ITSELF, Component, Gpu, Pair, Renamed
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import CheckEnded, Measured, Outcome, Skipped
 from acceptance.history import drift_rules, noise

@@ -18,13 +18,12 @@ from runs import RECORDED, judged, recorded
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
-from acceptance.core.component import Component
 from acceptance.core.criterion import Plausible
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, GPUS, ITSELF, Gpu, Pair, Part
+from acceptance.core.parts import CPU, GPUS, ITSELF, Component, Gpu, Pair, Part
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import (
