@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
 
 from acceptance.core.collection import Session
+from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.machine_facts import KnownChange
@@ -17,12 +18,19 @@ from acceptance.core.record import Event, Outcome, Postponed
 from acceptance.core.waiver import Waiver
 
 VerdictWord = Literal["PASS", "FAIL", "UNJUDGED"]
+WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")  # from the best to the worst
+EXIT_CODES: Mapping[VerdictWord, int] = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
 _RANK: dict[Outcome, int] = {"pass": 0, "skip": 1, "error": 2, "fail": 3}
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """The worst of several outcomes: fail > error > skip > pass."""
     return max(outcomes, key=lambda outcome: _RANK[outcome], default="pass")
+
+
+def worst_word(words: Iterable[VerdictWord]) -> VerdictWord:
+    """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
+    return max(words, key=WORDS.index, default="PASS")
 
 
 class BaselineChanges(msgspec.Struct, frozen=True):
@@ -77,6 +85,11 @@ class Verdict(msgspec.Struct, frozen=True):
         """The word: a failure stays one, and what is open leaves all the rest unproved."""
         kinds = {finding.kind for finding in self._every()}
         return "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a program that says it."""
+        return EXIT_CODES[self.verdict]
 
     def _every(self) -> Iterator[Finding]:
         yield from self.findings

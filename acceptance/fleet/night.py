@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acceptance.core import plain_text
 from acceptance.core.message import Listed, Message, Text, known
-from acceptance.core.verdict import VerdictWord
+from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import ending
 from acceptance.fleet.acceptances import Acceptance
 from acceptance.fleet.ending import Proof
@@ -31,12 +31,6 @@ from acceptance.fleet.verdicts import (
 )
 
 NAMES = 8  # in a sentence; a view with room has all
-RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
-
-
-def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
-    """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
-    return max(verdicts, key=lambda word: RANK[word], default="PASS")
 
 
 class Accepted(NamedTuple):
@@ -106,8 +100,8 @@ class Judged:
     @property
     def verdict(self) -> VerdictWord:
         """The word on the fleet: PASS only where each due machine has it and all was read."""
-        word = worst(one.verdict for one in self.due)
-        return worst((word, "UNJUDGED")) if self.troubles or not self.due else word
+        word = worst_word(one.verdict for one in self.due)
+        return worst_word((word, "UNJUDGED")) if self.troubles or not self.due else word
 
     @property
     def not_passed(self) -> float:
@@ -117,7 +111,7 @@ class Judged:
 
 def order(one: Standing | Row) -> tuple[bool, int, str]:
     """Sorts machines: those without a fresh verdict first, then the worst, then by name."""
-    return not one.missing, -RANK[one.verdict], one.machine
+    return not one.missing, -WORDS.index(one.verdict), one.machine
 
 
 def judge(
@@ -766,5 +760,5 @@ def _kept(was: Row, now: Row) -> Row:
     if now.began is not None:
         older, newer = (was, now) if now.began >= was.began else (now, was)
         return older if stands(older, newer) else newer
-    word = was.verdict if now.missing else worst((was.verdict, now.verdict))
+    word = was.verdict if now.missing else worst_word((was.verdict, now.verdict))
     return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

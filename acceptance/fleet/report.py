@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import Component
-from acceptance.core.verdict import VerdictWord
+from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import night
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.identity import Identities, identify
@@ -80,8 +80,8 @@ class FleetReport:
     @property
     def verdict(self) -> VerdictWord:
         """The word on the fleet, as of `night.Judged`."""
-        word = night.worst(row.verdict for row in self.due)
-        return night.worst((word, "UNJUDGED")) if self.troubles or not self.due else word
+        word = worst_word(row.verdict for row in self.due)
+        return worst_word((word, "UNJUDGED")) if self.troubles or not self.due else word
 
     @property
     def not_passed(self) -> float:
@@ -195,7 +195,7 @@ def _elsewhere(
         return row, reason
     stands = row.verdict == "FAIL" and row.run_id not in ended.get(later.run.name, ())
     passed = later.kind == "machine" and later.run.passed and not stands
-    word = "UNJUDGED" if passed else night.worst((row.verdict, "UNJUDGED"))
+    word = "UNJUDGED" if passed else worst_word((row.verdict, "UNJUDGED"))
     return Row(row.machine, word), night.of_another(later, row.parts)
 
 
@@ -209,7 +209,7 @@ def _absent(table: NightTable, due: Names[str] | None) -> Iterator[Row]:
 def _aged(row: Row, now: datetime, fresh: timedelta) -> tuple[Row, Text | None]:
     """A kept machine as it stands now, and why it is no PASS."""
     if row.began is None:
-        word = night.worst((row.verdict, "UNJUDGED"))
+        word = worst_word((row.verdict, "UNJUDGED"))
         return replace(row, verdict=word), row.reason or Message("fleet_missing")
     if now - row.began <= fresh:
         return row, row.reason
@@ -495,7 +495,7 @@ def changes(report: FleetReport) -> Changes | None:
             continue  # nothing to compare
         for key, old, new in _facts(was, row):
             facts[key, old, new].append(row.machine)
-    words = sorted(turns, key=lambda one: (-night.RANK[one[1]], -night.RANK[one[0]]))
+    words = sorted(turns, key=lambda one: (-WORDS.index(one[1]), -WORDS.index(one[0])))
     here = {row.machine for row in (*report.due, *report.others)}
     return Changes(
         tuple(Turn("", was, word, tuple(sorted(turns[was, word]))) for was, word in words),

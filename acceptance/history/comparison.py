@@ -24,7 +24,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import ITSELF, Component
 from acceptance.core.record import Outcome
 from acceptance.core.site import SiteChecks
-from acceptance.core.verdict import Verdict, VerdictWord, worst
+from acceptance.core.verdict import WORDS, Verdict, worst
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.noise import Spread
 from acceptance.journal.run import Run
@@ -50,7 +50,6 @@ BAD: frozenset[DifferenceKind] = frozenset({"worse", "lost"})
 REPORTED_KINDS: frozenset[DifferenceKind] = frozenset(
     {"worse", "lost", "changed", "better", "gained"}
 )
-_WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")
 
 MeasurementKey = tuple[str, str, Component]  # check, measurement, component
 
@@ -331,7 +330,7 @@ def _outcomes(runs: Sequence[ComparedRun]) -> Iterator[OutcomeChange]:
 
 def _of_verdicts(words: Sequence[str]) -> DifferenceKind:
     """Not to know any more whether a machine is fit is no better than its FAIL."""
-    ranks = [_WORDS.index(word) for word in words]
+    ranks = [WORDS.index(word) for word in words]
     if max(ranks[1:]) > ranks[0]:
         return "worse"
     return "changed" if "UNJUDGED" in words[1:] else "better"

@@ -625,7 +625,7 @@ def render(run: Run) -> bytes:
     content = File(
         schema=SCHEMA,
         verdict=verdict.verdict,
-        exit_code=summary.exit_code(verdict),
+        exit_code=verdict.exit_code,
         run_id=verdict.run_id,
         violations=rows("fail"),
         duplicates=tuple(_row(finding, where) for finding in verdict.duplicates()) or UNSET,

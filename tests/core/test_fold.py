@@ -27,7 +27,6 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import Verdict
-from acceptance.reports.summary import exit_code
 from acceptance.wording import words
 
 TWO = plan(
@@ -72,7 +71,7 @@ def test_a_shortened_run_with_a_gap_is_not_judged() -> None:
 
 def test_a_complete_journal_of_good_values_passes() -> None:
     verdict = fold(entries(bodies(TWO)))
-    assert (verdict.verdict, exit_code(verdict)) == ("PASS", 0)
+    assert (verdict.verdict, verdict.exit_code) == ("PASS", 0)
     assert told(verdict, "fail", "error", "skip", "warn", "waived") == []
     assert (verdict.run_id, verdict.profile, verdict.scope, verdict.provenance) == (
         "run-1",

@@ -23,7 +23,6 @@ from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
 from acceptance.journal import run as journal_run
-from acceptance.reports.summary import exit_code
 from acceptance.wording import words
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
@@ -61,7 +60,7 @@ def left(folder: Path, records: Iterable[Any]) -> Run:
         for entry in entries(records):
             writer.write(entry.body)
     verdict = write_views(run_dir).verdict
-    return Run(exit_code(verdict), f"{verdict.verdict}\n", "", 3.0, run_dir)
+    return Run(verdict.exit_code, f"{verdict.verdict}\n", "", 3.0, run_dir)
 
 
 def replace_container(body: SessionEnded) -> SessionEnded:
