@@ -75,3 +75,14 @@ def translatable(text: Text) -> Term | Message:
 def known(**values: Value | None) -> dict[str, Value]:
     """The values that are known: without a value, the part of the wording about it is left out."""
     return {name: value for name, value in values.items() if value is not None and value != ()}
+
+
+class Coded(Exception):
+    """An error that says a code with the values that are known."""
+
+    def __init__(self, code: str, /, **values: Value | None) -> None:
+        super().__init__(code)
+        self.message = Message(code, known(**values))
+
+    def __str__(self) -> str:
+        return ": ".join([self.message.code, *map(str, self.message.values.values())])

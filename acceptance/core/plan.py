@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -11,13 +12,14 @@ from acceptance.core.collection import SITE, Session, SessionName
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.machine_facts import MachineFacts
-from acceptance.core.message import Text
+from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import Component
 from acceptance.core.past import Past
 from acceptance.core.site import SiteChecks
 from acceptance.core.waiver import Waiver
 
 Scope = Literal["full", "partial"]
+MOST_LOADS = 3  # that a sentence names
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -108,6 +110,24 @@ class Reduction(msgspec.Struct, frozen=True):
     own: float
     unit: Literal["s", "GiB"]
 
+    @property
+    def message(self) -> Message:
+        """The load that is less than the profile's own."""
+        values = {
+            "load": self.load,
+            "planned": f"{round(self.planned, 2):g}",
+            "own": f"{round(self.own, 2):g}",
+            "unit": self.unit,
+        }
+        return Message("load_shortened", values)
+
+
+def reductions_message(reductions: Sequence[Reduction]) -> Message:
+    """All loads that are less in a list: the first few, and how many more."""
+    told = tuple(one.message for one in reductions[:MOST_LOADS])
+    loads = Listed(told, len(reductions) - len(told))
+    return Message("loads_shortened", {"loads": loads})
+
 
 class Plan(msgspec.Struct, frozen=True):
     """Everything that is due in a run.
@@ -142,6 +162,14 @@ class Plan(msgspec.Struct, frozen=True):
     site: SiteChecks | None = None
     shortened: tuple[Reduction, ...] = ()
     own_memory_gib: float | None = None
+
+    def without_past(self) -> Plan:
+        """The plan without baseline and earlier nights: values are held against limits alone."""
+        checks = (
+            replace(check, due=tuple(due.without(Past) for due in check.due))
+            for check in self.checks
+        )
+        return replace(self, birth=None, checks=tuple(checks))
 
     @property
     def is_whole(self) -> bool:

@@ -322,11 +322,7 @@ _Rule = Callable[[Finding, Evidence], bool | None]
 def _one_of(*conditions: Condition) -> _Rule:
     """Whether at least one of several conditions is met."""
 
-    def rule(finding: Finding, found: Evidence) -> bool | None:
-        answers = [_answer(one, finding, found) for one in conditions]
-        return True if True in answers else None if None in answers else False
-
-    return rule
+    return lambda finding, found: _any([_answer(one, finding, found) for one in conditions])
 
 
 def _of_the_finding(rule: note_rules.NoteRule) -> _Rule:

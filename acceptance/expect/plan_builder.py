@@ -13,7 +13,7 @@ from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.nearest import cure, nearest
 from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck, Reduction
-from acceptance.core.site_names import PREFIX, SUBJECT
+from acceptance.core.site import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
 from acceptance.expect import loosest
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError

@@ -16,9 +16,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from acceptance.core import parts
-from acceptance.core.coded import Coded
 from acceptance.core.dtype import GEMM_READINGS, CpuDtype, DtypeName
-from acceptance.core.message import Message
+from acceptance.core.message import Coded, Message
 from acceptance.core.parts import Component, Core, Pair
 from acceptance.core.strict import Strict, Text
 

@@ -70,7 +70,7 @@ def slot_of(address: str, port: str, named: dict[str, str]) -> str | None:
 NVIDIA = 0x10DE
 # Class codes of the PCI Code and ID Assignment Specification: VGA controller, 3D controller.
 _DISPLAY = ("0300", "0302")
-_SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?")
+_SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?|Unknown.*", re.DOTALL)
 # Widths in PCI Express. A card that does not answer reads as 63, a link of unknown width as 0 or
 # 255.
 _WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})
@@ -143,13 +143,8 @@ def speed(path: Path) -> float | None:
 
     Raises SysfsError for a value that is no speed.
     """
-    value = sysfs.text(path)
-    if value is None or value.startswith("Unknown"):
-        return None
-    match = _SPEED.fullmatch(value)
-    if match is None:
-        raise sysfs.unexpected("no_link_speed_in_file", path, value)
-    return float(match[1])
+    match = sysfs.matched("no_link_speed_in_file", path, _SPEED)
+    return float(match[1]) if match and match[1] else None
 
 
 def width(path: Path) -> int | None:

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from acceptance.core import reduction_message
 from acceptance.core.collection import SITE
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement, covers
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, known
-from acceptance.core.plan import Due, Plan, Reduction
+from acceptance.core.plan import Due, Plan, Reduction, reductions_message
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.core.waiver import Waiver
@@ -126,7 +125,7 @@ def no_acceptance(part: Verdict | Plan, language: Language = ENGLISH) -> str:
 
 def reductions(shortened: Sequence[Reduction], language: Language = ENGLISH) -> str:
     """What is less than the profile's own, on one line; of many loads the first ones."""
-    return words.message(reduction_message.of_all(shortened), language)
+    return words.message(reductions_message(shortened), language)
 
 
 def counts(verdict: Verdict, language: Language = ENGLISH) -> str:

@@ -38,7 +38,6 @@ from acceptance.core.record import (
     SessionStarted,
     Stopped,
 )
-from acceptance.history.baseline import forgetful
 from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
@@ -305,7 +304,7 @@ class Supervisor:
             machine_id=clock.machine_id(self._root),
             kernel_log_after=self._kernel_log_after,
             tested_parts=self._tested_parts,
-            plan=forgetful(self._plan),
+            plan=self._plan.without_past(),
             again=tuple(check.id for check in share) if name == REPEAT_SESSION else (),
             niceness=self._niceness(name),
             fail_fast=self._prepared.options.fail_fast,

@@ -31,7 +31,7 @@ from acceptance.core.record import (
     Outcome,
     Skipped,
 )
-from acceptance.core.site_names import SUBJECT
+from acceptance.core.site import SUBJECT
 from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason

@@ -26,8 +26,7 @@ from acceptance.core.message import Message, Text, known
 from acceptance.core.parts import Component, parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
-from acceptance.core.site import FamilyFile
-from acceptance.core.site_names import SUBJECT, folder_digest
+from acceptance.core.site import SUBJECT, FamilyFile, folder_digest
 from acceptance.core.waiver import Waiver
 from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck

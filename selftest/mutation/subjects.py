@@ -30,7 +30,7 @@ class Subject:
 # Modules that have not been mutated whole yet, by path. All others are held: every mutation is
 # noticed, or reviewed.
 NOT_YET: frozenset[str] = frozenset({
-    "acceptance/core/bounds.py", "acceptance/core/coded.py",
+    "acceptance/core/bounds.py",
     "acceptance/core/collection.py", "acceptance/core/parts.py",
     "acceptance/core/criterion.py", "acceptance/core/declared.py",
     "acceptance/core/disk_error.py",
@@ -39,9 +39,9 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/load_xid.py",
     "acceptance/core/message.py", "acceptance/core/plain_text.py", "acceptance/core/plan.py",
     "acceptance/core/exit_code.py", "acceptance/core/limit_set.py",
-    "acceptance/core/nearest.py", "acceptance/core/reduction_message.py",
+    "acceptance/core/nearest.py",
     "acceptance/core/record.py", "acceptance/core/regular_file.py",
-    "acceptance/core/site.py", "acceptance/core/site_names.py", "acceptance/core/strict.py",
+    "acceptance/core/site.py", "acceptance/core/strict.py",
     "acceptance/core/unmeasured.py",
     "acceptance/core/verdict.py", "acceptance/core/version.py",
     "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
@@ -95,7 +95,6 @@ _DECIDE: dict[str, dict[str, str]] = {
             "suites/watch_suite"
         ),
         "bounds": "past | history/reference_builder",
-        "coded": "loads/protocol | wording/words",
         "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
         " | machine/shipped_machines",
         "criterion": "criterion | judgement verdict_excused fold verdict_strays"
@@ -123,13 +122,11 @@ _DECIDE: dict[str, dict[str, str]] = {
         "plan": "expect/plan_builder expect/plan_lint | machine/shipped_machines run/planning",
         "power_steps": "power_steps | run/open_step",
         "record": "record | fold incident journal/reader journal/segment",
-        "reduction_message": "reports/terminal | reports/verdict_json history/baseline",
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
         "exit_code": "cli/exit_codes",
         "event_finding": "side_by_side incident load_xid | verdict_excused | fold_properties",
         "site": "site | expect/site_families",
-        "site_names": "site | expect/site_families",
         "unmeasured": "fold session/plugin",
         "version": "version",
         "spans": "spans side_by_side | history/compared_run"

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from known import known
 from runs import judged
 
-from acceptance.core import reduction_message, repeat
+from acceptance.core import repeat
 from acceptance.core.evidence import Observed
 from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY, Gpu
-from acceptance.core.plan import Plan, Reduction
+from acceptance.core.plan import Plan, Reduction, reductions_message
 from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
@@ -223,7 +223,7 @@ def test_a_run_that_was_shortened() -> None:
     with pytest.raises(RunRejected) as refusal:
         made(entries(plan))
     assert refusal.value.message.code == "run_shortened"
-    assert refusal.value.message.values["loads"] == reduction_message.of_all((less,))
+    assert refusal.value.message.values["loads"] == reductions_message((less,))
 
 
 def test_a_journal_without_a_beginning() -> None:
