@@ -47,7 +47,7 @@ def fold(
         raise ValueError(f"the journal holds {len(starts)} beginnings of a run, not one")
     start = starts[0]
     plan = start.plan
-    if plan.birth is not None and baseline is None:
+    if plan.baseline is not None and baseline is None:
         raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
     changed = baseline or BaselineChanges()
     evidence = [Finding("error", "run", one.code, one.values) for one in troubles]

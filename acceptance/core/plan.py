@@ -135,7 +135,7 @@ class Plan(msgspec.Struct, frozen=True):
     `gpus` names the GPUs that this run tests, `gpu_functions` the PCI functions of the machine's
     GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
     RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
-    they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
+    they keep the run from passing. `baseline` are the facts of the accepted run, where there is
     one. `overhead_s` is how many seconds of the run no check runs in. `timed_runs` is the number of
     earlier runs that the usual times are taken from. `site` are the site's own checks, where the
     run has any. `shortened` is what the run does less of than its profile, where it has every check
@@ -155,7 +155,7 @@ class Plan(msgspec.Struct, frozen=True):
     inventory_declared: bool
     digest: str
     gpus: tuple[Component, ...] = ()
-    birth: MachineFacts | None = None
+    baseline: MachineFacts | None = msgspec.field(default=None, name="birth")
     overhead_s: float = 0.0
     timed_runs: int = 0
     gpu_functions: tuple[Component, ...] = ()
@@ -169,7 +169,7 @@ class Plan(msgspec.Struct, frozen=True):
             replace(check, due=tuple(due.without(Past) for due in check.due))
             for check in self.checks
         )
-        return replace(self, birth=None, checks=tuple(checks))
+        return replace(self, baseline=None, checks=tuple(checks))
 
     @property
     def is_whole(self) -> bool:

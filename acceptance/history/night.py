@@ -150,8 +150,8 @@ def night_of(run: Run) -> Night:
 
 
 def _reported_changes(run: Run) -> ReportedChanges | None:
-    birth, known = run.plan.birth, run.changes.known
-    return ReportedChanges(birth.run_id, known) if birth and known is not None else None
+    baseline, known = run.plan.baseline, run.changes.known
+    return ReportedChanges(baseline.run_id, known) if baseline and known is not None else None
 
 
 def day_of(utc: str) -> float:

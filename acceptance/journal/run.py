@@ -133,7 +133,7 @@ def _run(folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], fo
     if found.digest is not None:
         troubles += tuple(seal.other_parts(entries, matching.identities(inventory)))
     functions = {parse(one): part for one, part in topology.gpu_functions(inventory).items()}
-    changed = changes.compare(start.plan.birth, entries)
+    changed = changes.compare(start.plan.baseline, entries)
     return Run(
         folder=folder,
         entries=entries,

@@ -116,11 +116,11 @@ def _run(run: Run) -> Iterator[Metric]:
         "How long the last run took; absent when it was cut off.",
         ended.boot_s - began.boot_s if ended and same_boot else None,
     )
-    birth = run.plan.birth
+    baseline = run.plan.baseline
     yield metric(
         "rigproof_baseline_timestamp_seconds",
         "When the run began that accepted the machine; absent where none was accepted.",
-        _moment(birth.utc) if birth else None,
+        _moment(baseline.utc) if baseline else None,
     )
     yield metric(
         "rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail"))

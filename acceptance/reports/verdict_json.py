@@ -617,7 +617,7 @@ def render(run: Run) -> bytes:
     """The content of verdict.json."""
     verdict, where = run.verdict, find_locations(run)
     load_s = {check.id: check.load_s for check in run.plan.checks}
-    baseline = run.plan.birth
+    baseline = run.plan.baseline
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))

@@ -158,7 +158,7 @@ class HistoryRecall:
         made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
             rules = change_rules.read(resources.locate("changes.toml"))
-            made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
+            made = replace(made, baseline=replace(accepted.birth, book=rules, known=known))
         if plan.is_whole:  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
         return RecalledPlan(made, (*notes, *([] if plan.is_whole else map(Note, gaps))), put_off)

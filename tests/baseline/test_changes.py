@@ -25,7 +25,7 @@ from acceptance.core.plan import Plan
 from acceptance.core.verdict import BaselineChanges
 from acceptance.wording import words
 
-BORN = msgspec.structs.replace(journals.plan(), birth=ruled(born(machine())))
+BORN = msgspec.structs.replace(journals.plan(), baseline=ruled(born(machine())))
 WHEN = f"when the baseline was recorded ({DAY})"
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 Plain = dict[str, Any]
@@ -663,7 +663,7 @@ def test_findings_and_notes_of_a_run() -> None:
     after = machine()
     after["board"]["os"] = "Debian 14"
     gone(after)
-    held = changes.compare(BORN.birth, machine_facts.run(after))
+    held = changes.compare(BORN.baseline, machine_facts.run(after))
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.component, finding.event) == (
         "fail",
@@ -675,7 +675,7 @@ def test_findings_and_notes_of_a_run() -> None:
 
 
 def test_a_run_without_an_inventory_says_so() -> None:
-    held = changes.compare(BORN.birth, [])
+    held = changes.compare(BORN.baseline, [])
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.code) == ("error", "run", "no_inventory")
     assert held.notes == ()
@@ -685,12 +685,12 @@ def test_what_the_next_night_is_to_know() -> None:
     after = machine()
     after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
     gone(after)
-    held = changes.compare(BORN.birth, machine_facts.run(after))
+    held = changes.compare(BORN.baseline, machine_facts.run(after))
     assert held.known == (KnownChange(ITSELF, "kernel", "6.13", DAY),)
 
 
 def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_nothing() -> None:
-    assert changes.compare(BORN.birth, []).known is None
+    assert changes.compare(BORN.baseline, []).known is None
     assert changes.compare(None, []) == BaselineChanges()
 
 

@@ -250,4 +250,4 @@ def test_a_check_that_ran_twice_is_no_pass_and_the_worst_word_counts() -> None:
 def test_a_baseline_that_nothing_compares_is_no_verdict() -> None:
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     with pytest.raises(ValueError, match="the facts of a baseline, and nothing compares them"):
-        fold(entries(bodies(replace(plan(), birth=birth))))
+        fold(entries(bodies(replace(plan(), baseline=birth))))

@@ -512,7 +512,7 @@ def test_a_session_is_told_nothing_of_what_was_before() -> None:
     past = Past(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
-    made = replace(journals.plan(journals.check("a.one", owed.against(past))), birth=birth)
+    made = replace(journals.plan(journals.check("a.one", owed.against(past))), baseline=birth)
     assert made.without_past() == journals.plan(journals.check("a.one", owed))
 
 

@@ -244,7 +244,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     due = journals.due("copy_h2d", Gpu(0)).against(past)
     birth = msgspec.structs.replace(machine_facts.born(before), book=machine_facts.BOOK)
     plan = msgspec.structs.replace(
-        journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth
+        journals.plan(journals.check("link.copy", due), gaps=gaps), baseline=birth
     )
     return entries(plan, values={("copy_h2d", Gpu(0)): value})
 

@@ -365,7 +365,7 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 def test_a_night_knows_what_it_told_of_changes() -> None:
     assert night_of(entries()).told is None
     birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
-    plan = msgspec.structs.replace(journals.plan(), birth=birth)
+    plan = msgspec.structs.replace(journals.plan(), baseline=birth)
     first, *rest = journals.bodies(plan)
     after = machine_facts.machine()
     after["board"]["kernel"] = "6.13"

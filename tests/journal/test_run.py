@@ -61,7 +61,7 @@ def test_another_plan_is_another_verdict() -> None:
 
 @each("birth", [{}, 0, "run-0", {"run_id": "run-0"}])
 def test_facts_of_a_baseline_that_cannot_be_read_are_no_verdict(tmp_path: Path, birth: Any) -> None:
-    plan = msgspec.structs.replace(journals.plan(), birth=birth)
+    plan = msgspec.structs.replace(journals.plan(), baseline=birth)
     write_segment(
         tmp_path / reader.SUPERVISOR, journals.bodies(plan), machine_root(tmp_path / "root")
     )

@@ -443,7 +443,7 @@ def run() -> list[Body]:
         shortened=(Reduction("burn", 1.0, 90.0, "s"),),
         gpu_functions=(parse("0000:01:00.0"),),
         checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
-        birth=_born(),
+        baseline=_born(),
         site=SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", 'title = "mounts"'),)),
     )
     check = "memory.bandwidth"

@@ -86,7 +86,7 @@ def accepted(out: Path, root: Path, inventory: Inventory = HEALTHY) -> baseline_
 
 def test_without_a_baseline_a_plan_has_none(tmp_path: Path, root: Path) -> None:
     plan, notes = recalled(tmp_path, root, HEALTHY)
-    assert plan.birth is None
+    assert plan.baseline is None
     assert not [note for note in notes if "baseline" in note]
 
 
@@ -97,7 +97,7 @@ def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
     born = accept(tmp_path, root, "one").baseline.certificate.birth
     plan, _ = recalled(tmp_path, root, HEALTHY)
     book = change_rules.read(resources.locate("changes.toml"))
-    assert plan.birth == msgspec.structs.replace(born, book=book)
+    assert plan.baseline == msgspec.structs.replace(born, book=book)
     assert run(tmp_path, root, "two", HEALTHY).verdict == "PASS"
 
 
