@@ -80,18 +80,12 @@ class Standing:
         return replace(_row(self, self.newest, self.verdict, None), missing=self.missing)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A fleet at one moment: the machines that are due, those that are not, and the troubles.
+class Fleet:
+    """What the machines that are due make of a fleet, and what could not be read of it."""
 
-    The due ones without a fresh verdict come first, then FAIL, UNJUDGED, PASS; by name. `remarks`
-    say what was taken for one machine, or for several.
-    """
-
-    due: tuple[Standing, ...]
-    others: tuple[Standing, ...]
-    troubles: tuple[Trouble, ...]
-    remarks: tuple[Message, ...] = ()
+    __slots__ = ()
+    due: Sequence[Standing | Row]
+    troubles: Sequence[object]
 
     def count(self, word: VerdictWord) -> int:
         """How many due machines have this verdict."""
@@ -107,6 +101,20 @@ class Judged:
     def not_passed(self) -> float:
         """The share of due machines that did not pass; 1 where none is due."""
         return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Fleet):
+    """A fleet at one moment: the machines that are due, those that are not, and the troubles.
+
+    The due ones without a fresh verdict come first, then FAIL, UNJUDGED, PASS; by name. `remarks`
+    say what was taken for one machine, or for several.
+    """
+
+    due: tuple[Standing, ...]
+    others: tuple[Standing, ...]
+    troubles: tuple[Trouble, ...]
+    remarks: tuple[Message, ...] = ()
 
 
 def order(one: Standing | Row) -> tuple[bool, int, str]:

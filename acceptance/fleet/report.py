@@ -46,7 +46,7 @@ class Unread(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FleetReport:
+class FleetReport(night.Fleet):
     """A fleet at one moment.
 
     `night` is the evening of the last kept night, None for the verdicts in folders. `due` and
@@ -68,25 +68,10 @@ class FleetReport:
     compared: Comparison | None = None
     remarks: tuple[Message, ...] = ()
 
-    def count(self, word: VerdictWord) -> int:
-        """How many due machines have this verdict."""
-        return sum(row.verdict == word for row in self.due)
-
     @property
     def missing(self) -> int:
         """How many due machines have no fresh verdict."""
         return sum(row.missing for row in self.due)
-
-    @property
-    def verdict(self) -> VerdictWord:
-        """The word on the fleet, as of `night.Judged`."""
-        word = worst_word(row.verdict for row in self.due)
-        return worst_word((word, "UNJUDGED")) if self.troubles or not self.due else word
-
-    @property
-    def not_passed(self) -> float:
-        """The share of due machines that did not pass; 1 where none is due."""
-        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
 
     @property
     def other_troubles(self) -> list[Text]:
