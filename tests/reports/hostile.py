@@ -55,6 +55,7 @@ from acceptance.core.record import (
     Note,
     Postponed,
     RunClosed,
+    RunStarted,
     SessionEnded,
     SessionStarted,
     Skipped,
@@ -269,10 +270,17 @@ def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
     kind = _body()
     plain = [msgspec.to_builtins(body, enc_hook=parts.encode) for body in bodies]
     swapped = [_swapped(one, kind, one["record"], change) for one in plain]
-    for one in swapped:
-        if one["record"] == "run-started":
-            msgspec.convert(one["plan"]["birth"], MachineFacts | None, dec_hook=parts.decode)
-    return [msgspec.convert(one, AnyBody, dec_hook=parts.decode) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
+    return [_with_keys(msgspec.convert(one, AnyBody, dec_hook=parts.decode)) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
+
+
+def _with_keys(body: Body) -> Body:
+    """The record with components as keys, which msgspec's `convert` leaves as texts."""
+    if not isinstance(body, RunStarted) or body.plan.baseline is None:
+        return body
+    facts = body.plan.baseline
+    named = {parse(str(name)): one for name, one in facts.identities.items()}
+    facts = msgspec.structs.replace(facts, identities=named)
+    return msgspec.structs.replace(body, plan=msgspec.structs.replace(body.plan, baseline=facts))
 
 
 def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> list[Body]:
