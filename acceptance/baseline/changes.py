@@ -25,7 +25,7 @@ from acceptance.core.machine_facts import (
     MachineFacts,
     PartChange,
 )
-from acceptance.core.message import Listed, Message, Quantity, Term, Values, known
+from acceptance.core.message import NO_VALUES, Listed, Message, Quantity, Term, Values, known
 from acceptance.core.parts import ITSELF, Component, Named
 from acceptance.core.record import Entry
 from acceptance.core.verdict import BaselineChanges
@@ -250,12 +250,9 @@ class _Pair:
             if self._apart(rule, then, part):
                 found.setdefault(rule.given, []).append((then, part, _about(rule, part, name)))
         for given, parts in found.items():
-            named = [about for _, _, about in parts]
             then, part, _ = parts[0]
             versions = known(before=self._then.fact(then, given), now=self._now.fact(part, given))
-            facts = Listed(tuple(named[:_MOST]), max(0, len(named) - _MOST))
-            values: Values = {"facts": facts, "date": self._then_day, **versions}
-            yield MachineChange("note", "inventory.untold", None, "facts_incomparable", values)
+            yield self._untold("facts_incomparable", [about for _, _, about in parts], versions)
 
     def unknown_facts(self) -> Iterator[MachineChange]:
         """Kinds of parts and facts that the baseline has and tonight's run lacks.
@@ -277,9 +274,14 @@ class _Pair:
             ):
                 missing.append(_about(rule, now, name))
         if missing:
-            named = Listed(tuple(missing[:_MOST]), max(0, len(missing) - _MOST))
-            untold: Values = {"facts": named, "date": self._then_day}
-            yield MachineChange("note", "inventory.untold", None, "facts_unread", untold)
+            yield self._untold("facts_unread", missing)
+
+    def _untold(
+        self, code: str, facts: Sequence[Term | Message], versions: Values = NO_VALUES
+    ) -> MachineChange:
+        """The note that nothing is known of these facts."""
+        values = {"facts": Listed.first(facts, _MOST), "date": self._then_day, **versions}
+        return MachineChange("note", "inventory.untold", None, code, values)
 
 
 def _about(rule: ChangeRule, part: Component, name: str) -> Term | Message:

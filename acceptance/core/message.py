@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -55,6 +55,11 @@ class Listed(_Value, frozen=True, tag="list"):
 
     items: tuple[str | Term | Message, ...]
     left_out: int = 0
+
+    @staticmethod
+    def first(items: Sequence[str | Term | Message], most: int) -> Listed:
+        """At most so many of these, and the number of the others."""
+        return Listed(tuple(items[:most]), max(0, len(items) - most))
 
 
 Single = float | str | Quantity | Range | Term | Message | Listed

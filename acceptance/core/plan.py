@@ -124,8 +124,7 @@ class Reduction(msgspec.Struct, frozen=True):
 
 def reductions_message(reductions: Sequence[Reduction]) -> Message:
     """All loads that are less in a list: the first few, and how many more."""
-    told = tuple(one.message for one in reductions[:MOST_LOADS])
-    loads = Listed(told, len(reductions) - len(told))
+    loads = Listed.first([one.message for one in reductions], MOST_LOADS)
     return Message("loads_shortened", {"loads": loads})
 
 

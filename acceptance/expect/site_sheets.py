@@ -351,7 +351,7 @@ def notes(limits: LimitSet, here: Collection[str]) -> Iterator[Message]:
         else:
             yield Message("site_sheet_adds", values)
     if others := tuple(one.file for one in limits.sheets if one.file not in here):
-        listed = Listed(others[:_MOST_FILES], max(0, len(others) - _MOST_FILES))
+        listed = Listed.first(others, _MOST_FILES)
         yield Message("site_sheets_of_others", {"files": listed})
     same: dict[tuple[object, ...], list[LooserLimit]] = {}
     for loose in limits.looser:

@@ -195,7 +195,7 @@ def copies(identities: Identities) -> Iterator[Message]:
     """The machine ids and board serials that machines of several names have."""
     for (what, text), names in sorted(identities.copied.items()):
         if len(names) > 1:
-            machines = Listed(names[:NAMES], max(0, len(names) - NAMES))
+            machines = Listed.first(names, NAMES)
             code = "fleet_copied_id" if what == "machine_id" else "fleet_copied_serial"
             yield Message(code, {"id": plain_text.quote(text), "machines": machines})
 
@@ -215,7 +215,7 @@ def limits(judged: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[Message]
     usual = max(sorted(by), key=lambda key: len(by[key]))
     for (version, digest), machines in sorted(by.items()):
         if (version, digest) != usual:
-            names = Listed(tuple(sorted(machines)[:NAMES]), max(0, len(machines) - NAMES))
+            names = Listed.first(sorted(machines), NAMES)
             yield Message(
                 "fleet_other_limits",
                 {

@@ -44,7 +44,7 @@ def _no_run(folder: Path) -> NoRun:
             # The name of a run begins with its date; `latest` is a run by another name.
             newest = sorted((str(run) for run in runs if not run.is_symlink()), reverse=True)
             if newest:
-                shown = Listed(tuple(newest[:_SHOWN]), max(0, len(newest) - _SHOWN))
+                shown = Listed.first(newest, _SHOWN)
                 return NoRun("no_run_among", folder=str(folder), file=SUPERVISOR, newest=shown)
     code = "no_run_yet" if folder.name == "latest" else "no_run"
     return NoRun(code, folder=str(folder), file=SUPERVISOR)

@@ -404,17 +404,17 @@ def _names(folder: int) -> set[str]:
         return {one.name for one in entries}
 
 
-def _listed(names: Sequence[str]) -> Listed:
-    return Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
-
-
 def _told(path: Path, names: Sequence[str], swept: _Swept) -> Iterator[Message]:
     values: dict[str, Value] = {"home": str(path)}
     if gone := [name for name in names if name not in swept.left]:
         size = regular_file.size(swept.size)
-        yield Message("scratch_swept", {**values, "names": _listed(gone), "size": size})
+        yield Message(
+            "scratch_swept", {**values, "names": Listed.first(gone, _SHOWN), "size": size}
+        )
     if swept.left:
-        yield Message("scratch_left", {**values, "names": _listed(sorted(set(swept.left)))})
+        yield Message(
+            "scratch_left", {**values, "names": Listed.first(sorted(set(swept.left)), _SHOWN)}
+        )
 
 
 def sweep(previous: Sequence[Scratch], root: Path = Path("/")) -> tuple[Message, ...]:

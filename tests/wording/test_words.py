@@ -55,6 +55,7 @@ MAKERS = {
     "_mismatch": 0,
     "_clock": 0,
     "unexpected": 0,
+    "_untold": 0,
     "matched": 0,
     "repeated_cell": 0,
     "unread": 2,
