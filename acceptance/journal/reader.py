@@ -116,8 +116,8 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
         tuple(entry for _, entry in merged),
         tuple(torn),
         tuple(boots),
-        own and own.pid,
-        own and own.machine_id,
+        own.pid if own else None,
+        own.machine_id if own else None,
         heads,
         tuple(unread),
     )

@@ -181,7 +181,7 @@ def _port_counters(port: Path) -> dict[str, int]:
 def _numbered(path: Path) -> str | None:
     """The word of a state that is written with its number: "4: ACTIVE"."""
     match = sysfs.matched("no_port_state_in_file", path, _NUMBERED)
-    return match and match[1]
+    return None if match is None else match[1]
 
 
 def _pci_address(device: Path) -> str | None:
