@@ -19,7 +19,7 @@ from acceptance.core.waiver import Waiver
 
 VerdictWord = Literal["PASS", "FAIL", "UNJUDGED"]
 WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")  # from the best to the worst
-EXIT_CODES: Mapping[VerdictWord, int] = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
+EXIT_CODES: Mapping[VerdictWord, Literal[0, 1, 3]] = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
 _RANK: dict[Outcome, int] = {"pass": 0, "skip": 1, "error": 2, "fail": 3}
 
 
@@ -87,7 +87,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1, 3]:
         """The exit code of a program that says it."""
         return EXIT_CODES[self.verdict]
 

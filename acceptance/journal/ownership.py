@@ -7,7 +7,7 @@ import os
 import shlex
 from pathlib import Path
 
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, Values
 
 _SHOWN = 3  # names in a message
 
@@ -55,5 +55,5 @@ def left_in(out: Path) -> Message | None:
         # A link can be replaced, whoever owns it.
         if not found.is_symlink() and _owner(found) == 0 and not os.access(found, os.W_OK)
     )
-    values = {"names": Listed.first(names, _SHOWN), "out": shlex.quote(str(out))}
+    values: Values = {"names": Listed.first(names, _SHOWN), "out": shlex.quote(str(out))}
     return Message("root_left_files", values) if names else None
