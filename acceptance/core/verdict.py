@@ -19,7 +19,11 @@ from acceptance.core.waiver import Waiver
 
 VerdictWord = Literal["PASS", "FAIL", "UNJUDGED"]
 WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")  # from the best to the worst
-EXIT_CODES: Mapping[VerdictWord, Literal[0, 1, 3]] = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
+EXIT_CODES: Mapping[VerdictWord, Literal[0, 1, 3]] = {
+    "PASS": PASS,
+    "FAIL": FAIL,
+    "UNJUDGED": UNJUDGED,
+}
 _RANK: dict[Outcome, int] = {"pass": 0, "skip": 1, "error": 2, "fail": 3}
 
 

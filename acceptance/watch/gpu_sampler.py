@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.evidence import Refused, Sample
+from acceptance.core.evidence import Refused
 from acceptance.core.message import Message, Text, Values
 from acceptance.core.parts import Component, parse
 from acceptance.core.record import Event
@@ -130,20 +130,9 @@ class GpuWatch:
                 self._report_lost(one.known, one.refusal)
             else:
                 now = clock.boot_s()
-                thinning = SampleThinner(self._keeper(one.known.name), now)
+                thinning = SampleThinner(samples.write, now, one.known.name)
                 self._gpus.append(_Gpu(one.known, one.handle, one.sampler, thinning, now))
         self._listen()
-
-    def _keeper(self, component: Component) -> Any:
-        def keep(
-            values: dict[str, float],
-            span_s: float,
-            low: dict[str, float] | None,
-            high: dict[str, float] | None,
-        ) -> None:
-            self._samples.write(Sample(values, span_s, low, high, component))
-
-        return keep
 
     def sample(self) -> bool:
         """Journal NVML's new events, and read every GPU once.
