@@ -26,6 +26,7 @@ from acceptance.core.record import (
     RunEnded,
     RunStarted,
     Skipped,
+    records,
 )
 from acceptance.core.spans import CheckSpans, load_progress, run_seconds
 from acceptance.core.verdict import _RANK, BaselineChanges, CheckResult, Verdict, worst
@@ -42,7 +43,7 @@ def fold(
     evidence is not whole. Raises ValueError when the journal has no beginning, or more than one,
     and where the plan holds such facts and nothing was compared with them.
     """
-    starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
+    starts = [start for _, start in records(entries, RunStarted)]
     if len(starts) != 1:
         raise ValueError(f"the journal holds {len(starts)} beginnings of a run, not one")
     start = starts[0]
@@ -61,9 +62,8 @@ def fold(
     unowned: list[OwnedEvent] = []
     owned = [
         (entry, event, owning)
-        for entry in entries
-        if isinstance(event := entry.body, Event)
-        and (owning := owners_of(entry, event, spans, plan)) is not None
+        for entry, event in records(entries, Event)
+        if (owning := owners_of(entry, event, spans, plan)) is not None
     ]
     grades = load_xid.grades(plan, entries, {entry: owning for entry, _, owning in owned})
     for entry, event, owning in owned:
@@ -76,11 +76,7 @@ def fold(
         if not owning:
             unowned.append(one)
     stopped = next(
-        (
-            entry.body.detail
-            for entry in entries
-            if isinstance(entry.body, RunEnded) and not entry.body.complete
-        ),
+        (end.detail for _, end in records(entries, RunEnded) if not end.complete),
         None,
     )
     first, second = repeat.split_repeat(entries)
@@ -164,11 +160,7 @@ def _check(
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
-    again = [
-        entry.body
-        for entry in second
-        if isinstance(entry.body, Measured) and entry.body.check == check.id
-    ]
+    again = [body for _, body in records(second, Measured) if body.check == check.id]
     judged = judge(check, measured, skips, plan.waivers, again)
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}

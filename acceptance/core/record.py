@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -280,3 +281,11 @@ class Entry(msgspec.Struct, frozen=True):
 
     def __hash__(self) -> int:
         return hash((self.segment, self.seq))
+
+
+_Kind = TypeVar("_Kind", bound=Body)
+
+
+def records(entries: Iterable[Entry], kind: type[_Kind]) -> Iterator[tuple[Entry, _Kind]]:
+    """The records of one kind, in order, each with its entry."""
+    return ((entry, entry.body) for entry in entries if isinstance(entry.body, kind))

@@ -17,7 +17,7 @@ from acceptance.core.message import Message
 from acceptance.core.notes import run_notes
 from acceptance.core.parts import Component, parse
 from acceptance.core.plan import Plan
-from acceptance.core.record import Entry, Event, RunStarted
+from acceptance.core.record import Entry, Event, RunStarted, records
 from acceptance.core.spans import run_seconds
 from acceptance.core.verdict import BaselineChanges, Verdict
 from acceptance.journal import duplicates, reader, seal
@@ -117,12 +117,12 @@ def judge(
     findings.
     """
     verdict = fold(without_duplicates(entries), baseline, troubles)
-    events = [entry.body for entry in entries if isinstance(entry.body, Event)]
+    events = [event for _, event in records(entries, Event)]
     return duplicates.mark(verdict, events, functions)
 
 
 def _run(folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], found: Seal) -> Run:
-    starts = [(entry, entry.body) for entry in entries if isinstance(entry.body, RunStarted)]
+    starts = list(records(entries, RunStarted))
     if len(starts) != 1:
         raise UnreadableRun("run_beginnings", count=len(starts))
     first, start = starts[0]
