@@ -9,6 +9,7 @@ from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from msgspec.structs import replace
 
 from acceptance.core.evidence import Observed, Sample, ToolRan
+from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.fold import fold
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message, Texts
@@ -26,7 +27,7 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Verdict, VerdictWord
 from acceptance.wording import words
 
 TWO = plan(
@@ -94,6 +95,26 @@ def test_records_that_decide_nothing() -> None:
     others = Observed({"cpu": 1}), Sample({"cpu_temperature_c": 200.0}), ran, Note("by the way")
     assert added(*others).verdict == "PASS"
     assert list(map(words.message, run_notes(entries(others)))) == ["by the way"]
+
+
+@each(
+    "kinds, word, code",
+    [
+        ((), "PASS", 0),
+        (("warn", "waived"), "PASS", 0),
+        (("warn", "skip"), "UNJUDGED", 3),
+        (("error",), "UNJUDGED", 3),
+        (("error", "skip", "fail"), "FAIL", 1),
+    ],
+)
+def test_the_word_follows_from_the_findings_of_the_run_and_of_its_checks(
+    kinds: tuple[FindingKind, ...], word: VerdictWord, code: int
+) -> None:
+    sound = fold(entries(bodies(TWO)))
+    found = tuple(Finding(kind, "a.one", "ended", {"text": "x"}) for kind in kinds)
+    checks = (replace(sound.checks[0], findings=found), *sound.checks[1:])
+    for verdict in (replace(sound, findings=found), replace(sound, checks=checks)):
+        assert (verdict.verdict, verdict.exit_code) == (word, code)
 
 
 @pytest.mark.parametrize("starts", [0, 2])
