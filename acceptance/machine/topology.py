@@ -106,7 +106,7 @@ def cards(inventory: Inventory) -> dict[str, str]:
 
 
 def addresses(inventory: Inventory) -> tuple[str, ...]:
-    """The PCI addresses of everything in the matrix, for `pci_place.read`."""
+    """The PCI addresses of everything in the matrix, for `pci.places`."""
     return (*(gpu.pci_address for gpu in gpus(inventory)), *cards(inventory).values())
 
 
