@@ -798,9 +798,9 @@ def read(content: bytes) -> File:
         "FAIL": violations,
         "UNJUDGED": not violations and unjudged,
     }
-    word = code == EXIT_CODES[found.verdict] and rules[found.verdict]
+    agrees = code == EXIT_CODES[found.verdict] and rules[found.verdict]
     shortened = found.shortened is UNSET or found.scope == "partial"
-    if not word or (found.checks and not planned) or not shortened:
+    if not agrees or (found.checks and not planned) or not shortened:
         raise UnreadableVerdict("verdict_contradicts", verdict=found.verdict, code=code)
     for check in found.checks:
         for figure in check.measurements:
