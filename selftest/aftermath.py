@@ -13,13 +13,12 @@ from pathlib import Path
 import msgspec
 from run_left import Run
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Sealed
+from acceptance.core.parts import Component
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.journal import reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import SegmentHead
-from acceptance.machine.changes import UnreadableRun
 from acceptance.run import unfinished
 from acceptance.wording import words
 
@@ -84,11 +83,11 @@ class Cut:
             whole = is_whole(self.folder)
             reader.read(self.folder, telemetry=True)
             judged = journal_run.read(self.folder).verdict.verdict
+        except journal_run.UnreadableRun:  # cut off before its plan
+            judged, whole = "UNJUDGED", False
         except segment.JournalError as error:
             yield f"the journal does not read back: {error}"
             return
-        except UnreadableRun:  # cut off before its plan
-            judged, whole = "UNJUDGED", False
         if self.closed and (said := self._verdict()["verdict"]) != judged:
             yield f"verdict.json says {said}, and its journal {judged}"
         if not whole and judged == "PASS":

@@ -21,11 +21,11 @@ from synthetic_machines import DISK, SENSORS, inventory, planned
 from test_every_limit import planned as planned_whole
 
 from acceptance.core.collection import SESSIONS
-from acceptance.core.component import Component
 from acceptance.core.criterion import Siblings
 from acceptance.core.evidence import AnyBody
 from acceptance.core.fold import fold
 from acceptance.core.judgement import covers
+from acceptance.core.parts import Component
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,

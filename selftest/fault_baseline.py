@@ -10,6 +10,7 @@ from typing import Any
 
 import journals
 
+from acceptance.baseline import facts
 from acceptance.core import version as versions
 from acceptance.core.evidence import Observed
 from acceptance.core.record import RunStarted
@@ -17,7 +18,6 @@ from acceptance.history import baseline
 from acceptance.history import baseline_file as files
 from acceptance.history.baseline import Certificate
 from acceptance.journal import clock
-from acceptance.machine import facts
 
 RUN = "accepted"
 

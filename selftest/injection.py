@@ -13,9 +13,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.verdict import Verdict
 from acceptance.loads.asks import ASKS

@@ -24,7 +24,6 @@ from acceptance.core.record import CheckEnded, RunEnded
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
-from acceptance.machine.changes import UnreadableRun
 from acceptance.reports.progress import eta_s
 from acceptance.run import profile
 from selftest.nights_on_gpu import alarms, own_gpus, rigproof
@@ -114,7 +113,7 @@ def of_folder(folder: Path) -> Timed | None:
     """The times of a run folder; None of one that holds no run that came to its verdict."""
     try:
         run = journal_run.read(folder)
-    except (JournalError, UnreadableRun):
+    except JournalError:
         return None
     ended = [one.body for one in run.entries if isinstance(one.body, RunEnded)]
     return timed(run, alarms(folder)) if any(one.complete for one in ended) else None

@@ -108,7 +108,7 @@ def write_views(folder: Path, language: Language = ENGLISH) -> Run:
 def judged(entries: Iterable[Entry], torn: Iterable[str] = ()) -> Run:
     """A run of these entries, as if they had been read from a folder."""
     folder = Path("/runs/run-1")
-    return journal_run.judge_live(Journal(folder, tuple(entries), tuple(torn), ("boot",), 1))
+    return journal_run.of_live(Journal(folder, tuple(entries), tuple(torn), ("boot",), 1))
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:

@@ -66,7 +66,7 @@ def accept(
 
     `out` defaults to the parent of the run's folder.
 
-    Raises BaselineRefused, BaselineUnsound, JournalError, UnreadableRun or DataFileError.
+    Raises BaselineRefused, BaselineUnsound, JournalError or DataFileError.
     """
     book = noise.read(resources.locate("noise.toml"))
     done = baseline_file.accept(

@@ -94,7 +94,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the card of a run; returns 3 where the run's evidence is incomplete, else 0.
 
-    Raises NoCapacity where neither the run nor the question has a GPU, JournalError, UnreadableRun
+    Raises NoCapacity where neither the run nor the question has a GPU, JournalError
     or DataFileError.
     """
     language = closing.language_of(args)

@@ -14,7 +14,6 @@ from acceptance.journal import run_folder
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
 from acceptance.reports import advice, languages
-from acceptance.reports.summary import exit_code
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 from acceptance.wording.errors import said
@@ -64,4 +63,4 @@ def show_verdict(screen: Terminal, run: Run) -> int:
     files = [run.folder / name for name in (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)]
     shown = [str(file) for file in files if file.is_file()]
     screen.verdict(run, shown)
-    return exit_code(run.verdict)
+    return run.verdict.exit_code

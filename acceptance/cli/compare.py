@@ -14,7 +14,6 @@ from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
-from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
@@ -73,8 +72,10 @@ def _run(folder: Path) -> ComparedRun:
     """Read one run; the error of one that cannot be judged names its folder."""
     try:
         return comparison.run_of(journal_run.read(folder), str(folder))
-    except UnreadableRun as error:
-        raise UnreadableRun("run_left_out", run=str(folder), why=error.message) from error
+    except journal_run.UnreadableRun as error:
+        raise journal_run.UnreadableRun(
+            "run_left_out", run=str(folder), why=error.message
+        ) from error
 
 
 def show(
@@ -87,8 +88,8 @@ def show(
 ) -> Comparison:
     """Compare runs, print the comparison, and write it to `page` if one is given.
 
-    `everything` also shows differences within the noise. Raises NoComparison, JournalError,
-    UnreadableRun and DataFileError.
+    `everything` also shows differences within the noise. Raises NoComparison, JournalError
+    and DataFileError.
     """
     _comparable(folders)
     found = comparison.compare(

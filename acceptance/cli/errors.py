@@ -18,7 +18,7 @@ from acceptance.expect import (
 from acceptance.fleet import acceptances, due, kubernetes, locations, parquet, slurm
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
-from acceptance.machine import changes, gpu_selection, machine_file
+from acceptance.machine import gpu_selection, machine_file
 from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
@@ -78,7 +78,6 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     command.CommandError,
     slurm.SubmissionError,
     segment.JournalError,
-    changes.UnreadableRun,
     planning.PreparationError,
     ImageError,
     gpu_grant.GrantError,

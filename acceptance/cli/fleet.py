@@ -21,21 +21,18 @@ from acceptance.cli import (
 )
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
-from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
+from acceptance.core.exit_code import FAIL
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import comparison, due, locations, night, parquet, reader_file, verdicts
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row, Standing
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import terminal
 from acceptance.history import noise
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.terminal import VERDICT_STYLE, Terminal
 from acceptance.run import signature
 from acceptance.wording import words
-
-_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
-EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
-
 
 _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
 
@@ -247,7 +244,7 @@ def _submit(args: argparse.Namespace, language: Language) -> int:
         code, judged = fleet_slurm.submit(args, screen, language)
         if args.wait:
             show(judged, None, screen, language)
-            code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
+            code = FAIL if judged.verdict == "FAIL" else code or exit_code(judged)
     return closing.after_output(screen, code)
 
 
@@ -282,7 +279,7 @@ def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int
     """
     unknown = any(trouble.machine is None for trouble in judged.troubles)
     if fail_on is None or not judged.due or unknown:
-        return EXIT[judged.verdict]
+        return EXIT_CODES[judged.verdict]
     return int(judged.not_passed > fail_on)
 
 
@@ -295,7 +292,7 @@ def show(
     """
     for one in judged.due:
         if one.verdict != "PASS":
-            screen.say(_line(one, language), _STYLE[one.verdict])
+            screen.say(_line(one, language), VERDICT_STYLE[one.verdict])
     # The first trouble of a machine is its reason, and stands above.
     reasons = {one.machine: one.reason for one in judged.due}
     for trouble in judged.troubles:
@@ -321,7 +318,7 @@ def show(
         screen.say(language("unsigned: {machines}", machines=language.listed(sorted(unsigned))))
     for message in comparison.sentences(compared) if compared is not None else ():
         screen.say(words.message(message, language))
-    screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
+    screen.say(closing_line(judged, language), f"bold {VERDICT_STYLE[judged.verdict]}")
 
 
 def _line(one: Standing, language: Language) -> str:

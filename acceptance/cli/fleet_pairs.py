@@ -15,10 +15,10 @@ from typing import Any
 from acceptance import resources
 from acceptance.cli import options
 from acceptance.cli.fleet_report import NoFleet
-from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.limit import MIB, number
 from acceptance.core.message import Message
+from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import due, locations, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
 from acceptance.fleet.pairs import NodePair
@@ -30,13 +30,11 @@ from acceptance.process import command
 from acceptance.process.command import RunningProgram
 from acceptance.process.deadline import Deadline
 from acceptance.reports import plain_json
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.terminal import VERDICT_STYLE, Terminal
 from acceptance.wording import words
 
 FILE = "pairs.json"
 NODE = "{node}"
-EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
-_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 _SRUN = "srun --quiet --overlap --nodes=1 --ntasks=1 --nodelist={node}"
 _ALLOCATION = "SLURM_JOB_NODELIST"
 _ADDRESS = "address"  # the column of --locations
@@ -188,7 +186,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     _show(judged, limits, screen, language)
     if args.out is not None:
         screen.path(str(args.out / FILE))
-    return EXIT[judged.verdict]
+    return EXIT_CODES[judged.verdict]
 
 
 def _launcher(args: argparse.Namespace) -> tuple[str, ...]:
@@ -340,7 +338,7 @@ def _show(judged: Judged, limits: PairLimits, screen: Terminal, language: Langua
     nodes = language.ngettext("{n} node", "{n} nodes", len(judged.nodes))
     tests = language.ngettext("{n} test", "{n} tests", len(judged.tests))
     text = language("{verdict}: {nodes}, {tests}", verdict=judged.verdict, nodes=nodes, tests=tests)
-    screen.say(text, f"bold {_STYLE[judged.verdict]}")
+    screen.say(text, f"bold {VERDICT_STYLE[judged.verdict]}")
 
 
 def _record(

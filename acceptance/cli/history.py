@@ -26,7 +26,6 @@ from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import JournalError
-from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import headline, trend_terminal, trend_words
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock
@@ -206,7 +205,7 @@ class HistoryCommand:
         """Why the last run did not pass; None where its folder has gone or cannot be read."""
         try:
             first = headline.of_run(journal_run.read(self._asked.out / run_id), self._language)
-        except (JournalError, UnreadableRun, OSError):
+        except (JournalError, OSError):
             return None
         return None if first is None else first.line(self._language)
 

@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Play a run; returns the exit code of its verdict, as `judge` does.
 
-    Raises JournalError, UnreadableRun, and OSError when standard output is closed.
+    Raises JournalError, and OSError when standard output is closed.
     """
     language = closing.language_of(args)
     screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)

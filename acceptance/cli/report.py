@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         if told:
             screen.say(words.message(told, language), "yellow")
         found = reader.read(args.run_dir)
-    run = journal_run.judge(found)
+    run = journal_run.of_journal(found)
     outputs.write(run, language)
     if args.card is not None:
         write_whole(args.card, outputs.card(run, language), then=START_AGAIN)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.limit import Limit, number
 from acceptance.core.message import Message, Quantity, Range, Text, Values, known, translatable
+from acceptance.core.parts import Component
 from acceptance.core.past import Past
 from acceptance.core.waiver import Waiver
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.core.record import (
     Body,
     CheckEnded,

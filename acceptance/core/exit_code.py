@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-PASS = 0
-FAIL = 1
+from typing import Final
+
+PASS: Final = 0
+FAIL: Final = 1
 USAGE = 2  # as argparse and most programs have it
-UNJUDGED = 3  # also an error of rigproof's own and Ctrl-C: neither says that the machine is bad
+UNJUDGED: Final = 3  # also rigproof's own errors and Ctrl-C: neither says the machine is bad
 SKIPPED = 4  # a night on which the machine was in use: no failure

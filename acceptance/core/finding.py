@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.message import Text, Values
+from acceptance.core.parts import Component
 from acceptance.core.past import DriftFinding
 
 FindingKind = Literal["fail", "error", "skip", "warn", "waived"]

@@ -7,7 +7,7 @@ does not contain is not a pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from acceptance.core import foreign_process, load_xid, repeat, whole_run
 from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of, with_first
@@ -26,45 +26,44 @@ from acceptance.core.record import (
     RunEnded,
     RunStarted,
     Skipped,
+    records,
 )
 from acceptance.core.spans import CheckSpans, load_progress, run_seconds
-from acceptance.core.verdict import (
-    _RANK,
-    BaselineChanges,
-    CheckResult,
-    Verdict,
-    VerdictWord,
-    worst,
-)
-
-CompareWithBaseline = Callable[[Plan, Sequence[Entry]], BaselineChanges]
+from acceptance.core.verdict import _RANK, BaselineChanges, CheckResult, Verdict, worst
 
 
-def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -> Verdict:
+def fold(
+    entries: Sequence[Entry],
+    baseline: BaselineChanges | None = None,
+    troubles: Sequence[Message] = (),
+) -> Verdict:
     """Judge a run from its journal, in the order of the merged segments, without duplicates.
 
-    `compare` compares the machine with the facts of its baseline (`machine.changes.judge` gives
-    it). Raises ValueError when the journal has no beginning, or more than one, and where the plan
-    holds such facts and nothing compares them.
+    `baseline` is what differs from the facts of the baseline in the plan, `troubles` say why the
+    evidence is not whole. Raises ValueError when the journal has no beginning, or more than one,
+    and where the plan holds such facts and nothing was compared with them.
     """
-    starts = beginnings(entries)
+    starts = [start for _, start in records(entries, RunStarted)]
     if len(starts) != 1:
         raise ValueError(f"the journal holds {len(starts)} beginnings of a run, not one")
     start = starts[0]
     plan = start.plan
+    if plan.baseline is not None and baseline is None:
+        raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
+    changed = baseline or BaselineChanges()
+    evidence = [Finding("error", "run", one.code, one.values) for one in troubles]
     bodies = [entry.body for entry in entries]
     night = whole_run.postponement(bodies)
     if night is not None and not whole_run.has_run(bodies):
-        return _skipped(start, night, whole_run.postponement_finding(night))
+        return _skipped(start, night, [whole_run.postponement_finding(night), *evidence])
     spans = CheckSpans(entries)
     until_then = load_progress(entries, spans)
     events: dict[str, list[OwnedEvent]] = {}
-    homeless: list[OwnedEvent] = []
+    unowned: list[OwnedEvent] = []
     owned = [
         (entry, event, owning)
-        for entry in entries
-        if isinstance(event := entry.body, Event)
-        and (owning := owners_of(entry, event, spans, plan)) is not None
+        for entry, event in records(entries, Event)
+        if (owning := owners_of(entry, event, spans, plan)) is not None
     ]
     grades = load_xid.grades(plan, entries, {entry: owning for entry, _, owning in owned})
     for entry, event, owning in owned:
@@ -75,13 +74,9 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         for name in owning:
             events.setdefault(name, []).append(one)
         if not owning:
-            homeless.append(one)
+            unowned.append(one)
     stopped = next(
-        (
-            entry.body.detail
-            for entry in entries
-            if isinstance(entry.body, RunEnded) and not entry.body.complete
-        ),
+        (end.detail for _, end in records(entries, RunEnded) if not end.complete),
         None,
     )
     first, second = repeat.split_repeat(entries)
@@ -105,30 +100,15 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
     )
     findings = [
         *whole_run.findings(plan, bodies, stopped is not None),
-        *event_findings(homeless, "run"),
+        *event_findings(unowned, "run"),
+        *changed.findings,
+        *evidence,
     ]
-    changed = BaselineChanges()
-    if plan.birth is not None:
-        if compare is None:
-            raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
-        changed = compare(plan, entries)
-    findings += changed.findings
-    kinds = {finding.kind for finding in findings} | {
-        finding.kind for check in checks for finding in check.findings
-    }
-    if night is not None and whole_run.was_abandoned(bodies) and "fail" not in kinds:
-        return _skipped(
-            start, night, whole_run.postponement_finding(night, after_s=run_seconds(entries))
-        )
-    word: VerdictWord = (
-        "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
-    )
-    return _verdict(start, word, checks, tuple(findings), changed=changed.notes)
-
-
-def beginnings(entries: Sequence[Entry]) -> list[RunStarted]:
-    """The first records of runs; the journal of a run has one."""
-    return [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
+    verdict = _verdict(start, checks, findings, changed=changed.notes)
+    if night is not None and whole_run.was_abandoned(bodies) and verdict.verdict != "FAIL":
+        given_up = whole_run.postponement_finding(night, after_s=run_seconds(entries))
+        return _skipped(start, night, [given_up, *evidence])
+    return verdict
 
 
 def _why(stopped: Text | None, until_then: Text | None) -> tuple[Single, ...]:
@@ -136,32 +116,29 @@ def _why(stopped: Text | None, until_then: Text | None) -> tuple[Single, ...]:
     return tuple(filter(None, [stopped, until_then and Message("proved", {"text": until_then})]))
 
 
-def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
+def _skipped(start: RunStarted, night: Postponed, findings: Sequence[Finding]) -> Verdict:
     """The verdict of a run that proves nothing: all checks skipped, for one common reason."""
     checks = tuple(
         CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ())
         for check in start.plan.checks
     )
-    word: VerdictWord = "FAIL" if finding.kind == "fail" else "UNJUDGED"
-    return _verdict(start, word, checks, (finding,), night)
+    return _verdict(start, checks, findings, night)
 
 
 def _verdict(
     start: RunStarted,
-    word: VerdictWord,
     checks: tuple[CheckResult, ...],
-    findings: tuple[Finding, ...],
+    findings: Sequence[Finding],
     postponed: Postponed | None = None,
     changed: tuple[Message, ...] = (),
 ) -> Verdict:
     return Verdict(
-        verdict=word,
         scope="partial" if start.plan.shortened else start.plan.scope,
         run_id=start.run_id,
         profile=start.plan.profile,
         inventory_declared=start.plan.inventory_declared,
         checks=checks,
-        findings=findings,
+        findings=tuple(findings),
         waivers=start.plan.waivers,
         provenance=start.provenance,
         postponed=postponed,
@@ -183,11 +160,7 @@ def _check(
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
-    again = [
-        entry.body
-        for entry in second
-        if isinstance(entry.body, Measured) and entry.body.check == check.id
-    ]
+    again = [body for _, body in records(second, Measured) if body.check == check.id]
     judged = judge(check, measured, skips, plan.waivers, again)
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}

@@ -9,10 +9,10 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import matches_patterns
-from acceptance.core.component import Component
 from acceptance.core.criterion import About, Peers, Plausible, Within
 from acceptance.core.finding import DRIFT, Finding, FindingKind
 from acceptance.core.message import NO_VALUES, Text, known
+from acceptance.core.parts import Component
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped

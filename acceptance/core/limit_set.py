@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
+from acceptance.core.parts import Component
 
 
 class SiteSheet(msgspec.Struct, frozen=True):

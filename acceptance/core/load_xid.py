@@ -13,11 +13,11 @@ from math import inf
 from typing import Literal
 
 from acceptance.core.collection import LOAD_SESSIONS
-from acceptance.core.component import Component
 from acceptance.core.foreign_process import GpuUse, uses
 from acceptance.core.incident import SAME_WITHIN_S
+from acceptance.core.parts import Component
 from acceptance.core.plan import Plan, PlannedCheck
-from acceptance.core.record import Entry, Event, GpuUser, SessionEnded, Stopped, Suspicion
+from acceptance.core.record import Entry, Event, GpuUser, SessionEnded, Stopped, Suspicion, records
 
 Grade = Literal["fail", "error"]
 
@@ -148,11 +148,10 @@ def _is_consequence(xid: _Xid, entries: Sequence[Entry]) -> bool:
     """Whether another Xid of the same GPU or process came shortly before, which then counts."""
     if not xid.suspicion.consequence:
         return False
-    for entry in entries:
+    for entry, event in records(entries, Event):
         if entry is xid.entry or entry.boot != xid.entry.boot:
             continue
-        event = entry.body
-        if not isinstance(event, Event) or event.kind != "xid" or event.code == xid.event.code:
+        if event.kind != "xid" or event.code == xid.event.code:
             continue
         pid = xid.suspicion.pid
         kin = pid is not None and event.suspicion is not None and event.suspicion.pid == pid
@@ -189,7 +188,7 @@ class _People:
     """Who used the GPUs, by the watch's records."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        users = [(entry.boot, entry.body) for entry in entries if isinstance(entry.body, GpuUser)]
+        users = [(entry.boot, one) for entry, one in records(entries, GpuUser)]
         self.own_pids = {(boot, one.pid) for boot, one in users if one.own}
         self._commands = {one.command for _, one in users if one.own}
         drawing: dict[tuple[int, Component, int, float], GpuUse] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -56,6 +56,11 @@ class Listed(_Value, frozen=True, tag="list"):
     items: tuple[str | Term | Message, ...]
     left_out: int = 0
 
+    @staticmethod
+    def first(items: Sequence[str | Term | Message], most: int) -> Listed:
+        """At most so many of these, and the number of the others."""
+        return Listed(tuple(items[:most]), max(0, len(items) - most))
+
 
 Single = float | str | Quantity | Range | Term | Message | Listed
 Value = Single | tuple[Single, ...]
@@ -75,3 +80,14 @@ def translatable(text: Text) -> Term | Message:
 def known(**values: Value | None) -> dict[str, Value]:
     """The values that are known: without a value, the part of the wording about it is left out."""
     return {name: value for name, value in values.items() if value is not None and value != ()}
+
+
+class Coded(Exception):
+    """An error that says a code with the values that are known."""
+
+    def __init__(self, code: str, /, **values: Value | None) -> None:
+        super().__init__(code)
+        self.message = Message(code, known(**values))
+
+    def __str__(self) -> str:
+        return ": ".join([self.message.code, *map(str, self.message.values.values())])

@@ -10,7 +10,7 @@ from acceptance.core.foreign_process import GpuUse, uses
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Message, Values
 from acceptance.core.power_steps import event_notes
-from acceptance.core.record import Entry, Event, Note, RunStarted
+from acceptance.core.record import Entry, Event, Note, RunStarted, records
 from acceptance.core.spans import CheckSpans, first_record, load_progress
 
 
@@ -25,11 +25,11 @@ def _own(entries: Sequence[Entry]) -> tuple[Message, ...]:
     spans = CheckSpans(entries)
     last = load_progress(entries, spans)
     found = []
-    for entry in reversed(entries):
-        if not isinstance(entry.body, Note) or entry.body.trouble:
+    for entry, note in records(reversed(entries), Note):
+        if note.trouble:
             continue
-        if not entry.body.progress or last.pop(spans.of(entry), None) is not None:
-            found.append(Message("note", {"text": entry.body.text}))
+        if not note.progress or last.pop(spans.of(entry), None) is not None:
+            found.append(Message("note", {"text": note.text}))
     return tuple(reversed(found))
 
 

@@ -1,4 +1,4 @@
-"""The kinds of components, and their names. The only place that joins and splits names.
+"""Components: what a number belongs to. The only place that joins and splits their names.
 
 Files and screens have names, `gpu0`, `gpu0->gpu1`, `disk:vda`; everything between reads them once
 with `parse`, and prints them with `str`. As custom types of msgspec they need its two hooks:
@@ -8,19 +8,76 @@ with `parse`, and prints them with `str`. As custom types of msgspec they need i
 from __future__ import annotations
 
 import copyreg
+import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Literal, cast, get_args
-
-from acceptance.core.component import Component
+from typing import Any, Literal, NoReturn, cast, get_args
 
 PartKind = Literal["disk", "declared-disk", "dimm", "net"]
 WholeName = Literal["", "machine", "system", "cpu", "memory", "gpus"]
 
+_DIGITS = re.compile(r"[0-9]+")
 WAY = "->"  # between the two ends of a path
 _NUMBERED = re.compile(r"(gpu|socket|core:)(0|[1-9][0-9]{0,8})", re.ASCII)
 _FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+class Component:
+    """What a number belongs to, by its name.
+
+    It is equal to a component of the same kind and name, and no more changes than a text does.
+    Components are in the order of their names, with numbers by their value: gpu2 before gpu10.
+    """
+
+    __slots__ = ("_hash", "_name")
+
+    _name: str
+    _hash: int
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+        object.__setattr__(self, "_hash", hash(name))
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r})"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and str(self) == str(other))
+
+    def __lt__(self, other: Component) -> bool:
+        return _order(str(self)) < _order(str(other))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a component does not change: {self} keeps its {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a component does not change: {self} keeps its {name}")
+
+    @property
+    def ends(self) -> tuple[Component, ...]:
+        """The two ends of a path; of any other component, itself."""
+        return (self,)
+
+    def holds(self, part: Component) -> bool:
+        """Whether it is this part, ends at it, or has it among its own."""
+        return part in self.ends
+
+    def matches(self, pattern: str) -> bool:
+        """Whether it has this name, or its name fits this shell pattern (`disk:*`)."""
+        return pattern == self._name or fnmatch.fnmatchcase(self._name, pattern)
+
+
+@lru_cache(maxsize=4096)
+def _order(name: str) -> tuple[str, str]:
+    """The name with its numbers filled up with zeros; itself, where names differ in zeros alone."""
+    return _DIGITS.sub(lambda number: number[0].zfill(40), name), name
 
 
 class _Numbered(Component):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import SITE, Session, SessionName
-from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
-from acceptance.core.message import Text
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.message import Listed, Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.past import Past
 from acceptance.core.site import SiteChecks
 from acceptance.core.waiver import Waiver
 
 Scope = Literal["full", "partial"]
+MOST_LOADS = 3  # that a sentence names
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -107,6 +110,23 @@ class Reduction(msgspec.Struct, frozen=True):
     own: float
     unit: Literal["s", "GiB"]
 
+    @property
+    def message(self) -> Message:
+        """The load that is less than the profile's own."""
+        values = {
+            "load": self.load,
+            "planned": f"{round(self.planned, 2):g}",
+            "own": f"{round(self.own, 2):g}",
+            "unit": self.unit,
+        }
+        return Message("load_shortened", values)
+
+
+def reductions_message(reductions: Sequence[Reduction]) -> Message:
+    """All loads that are less in a list: the first few, and how many more."""
+    loads = Listed.first([one.message for one in reductions], MOST_LOADS)
+    return Message("loads_shortened", {"loads": loads})
+
 
 class Plan(msgspec.Struct, frozen=True):
     """Everything that is due in a run.
@@ -114,12 +134,12 @@ class Plan(msgspec.Struct, frozen=True):
     `gpus` names the GPUs that this run tests, `gpu_functions` the PCI functions of the machine's
     GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
     RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
-    they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
-    one, undecoded: `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the
-    run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
-    from. `site` are the site's own checks, where the run has any. `shortened` is what the run does
-    less of than its profile, where it has every check on every GPU: such a run is partial too.
-    `own_memory_gib` is the RAM that the profile fills here by default, None of an older rigproof.
+    they keep the run from passing. `baseline` are the facts of the accepted run, where there is
+    one. `overhead_s` is how many seconds of the run no check runs in. `timed_runs` is the number of
+    earlier runs that the usual times are taken from. `site` are the site's own checks, where the
+    run has any. `shortened` is what the run does less of than its profile, where it has every check
+    on every GPU: such a run is partial too. `own_memory_gib` is the RAM that the profile fills here
+    by default, None of an older rigproof.
     """
 
     profile: str
@@ -134,13 +154,21 @@ class Plan(msgspec.Struct, frozen=True):
     inventory_declared: bool
     digest: str
     gpus: tuple[Component, ...] = ()
-    birth: Any = None
+    baseline: MachineFacts | None = msgspec.field(default=None, name="birth")
     overhead_s: float = 0.0
     timed_runs: int = 0
     gpu_functions: tuple[Component, ...] = ()
     site: SiteChecks | None = None
     shortened: tuple[Reduction, ...] = ()
     own_memory_gib: float | None = None
+
+    def without_past(self) -> Plan:
+        """The plan without baseline and earlier nights: values are held against limits alone."""
+        checks = (
+            replace(check, due=tuple(due.without(Past) for due in check.due))
+            for check in self.checks
+        )
+        return replace(self, baseline=None, checks=tuple(checks))
 
     @property
     def is_whole(self) -> bool:

@@ -9,7 +9,15 @@ from math import inf
 from acceptance.core.collection import segment_of
 from acceptance.core.evidence import ToolRan
 from acceptance.core.message import Message, Value, known
-from acceptance.core.record import CheckEnded, CheckStarted, Entry, Event, Note, SessionEnded
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Event,
+    Note,
+    SessionEnded,
+    records,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,8 @@ def _is_of(span: StepSpan, entry: Entry) -> bool:
 def event_notes(entries: Sequence[Entry]) -> Iterator[Message]:
     """For each event that came during a step, at which one."""
     spans = [span for steps in steps_by_check(entries) for span in steps]
-    for entry in entries:
-        event = entry.body
-        if not isinstance(event, Event) or event.severity == "info":
+    for entry, event in records(entries, Event):
+        if event.severity == "info":
             continue
         moment = entry.boot_s if event.boot_s is None else event.boot_s
         for span in spans:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeVar
 
 import msgspec
 
 from acceptance.core.collection import SessionName
-from acceptance.core.component import Component
 from acceptance.core.declared import Declared
 from acceptance.core.limit import GIB
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text, Texts, Value
+from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.core.unmeasured import Unmeasured
 
@@ -280,3 +281,11 @@ class Entry(msgspec.Struct, frozen=True):
 
     def __hash__(self) -> int:
         return hash((self.segment, self.seq))
+
+
+_Kind = TypeVar("_Kind", bound=Body)
+
+
+def records(entries: Iterable[Entry], kind: type[_Kind]) -> Iterator[tuple[Entry, _Kind]]:
+    """The records of one kind, in order, each with its entry."""
+    return ((entry, entry.body) for entry in entries if isinstance(entry.body, kind))

@@ -16,6 +16,7 @@ from acceptance.core.record import (
     RunClosed,
     RunStarted,
     SessionEnded,
+    records,
 )
 
 
@@ -102,8 +103,4 @@ def _runs(span: CheckSpan, boot: int, moment_s: float) -> bool:
 
 def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, Text]:
     """The last progress note of each check's loads, by the check whose session wrote it."""
-    return {
-        spans.of(entry): entry.body.text
-        for entry in entries
-        if isinstance(entry.body, Note) and entry.body.progress
-    }
+    return {spans.of(entry): note.text for entry, note in records(entries, Note) if note.progress}

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Values
+from acceptance.core.parts import Component
 
 ProductKey = tuple[str, str]  # format and shape
 Digests = tuple[str, str]  # of the inputs, and of the result

@@ -14,11 +14,21 @@ from types import MappingProxyType
 from typing import Literal
 
 from acceptance.core.advice import Condition, LikelyCause, Side, Whose
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message, Value
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Named, Part, Socket
+from acceptance.core.parts import (
+    CPU,
+    MACHINE,
+    MEMORY,
+    SYSTEM,
+    Component,
+    Core,
+    Gpu,
+    Named,
+    Part,
+    Socket,
+)
 from acceptance.core.record import Event
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis import note_rules
@@ -312,11 +322,7 @@ _Rule = Callable[[Finding, Evidence], bool | None]
 def _one_of(*conditions: Condition) -> _Rule:
     """Whether at least one of several conditions is met."""
 
-    def rule(finding: Finding, found: Evidence) -> bool | None:
-        answers = [_answer(one, finding, found) for one in conditions]
-        return True if True in answers else None if None in answers else False
-
-    return rule
+    return lambda finding, found: _any([_answer(one, finding, found) for one in conditions])
 
 
 def _of_the_finding(rule: note_rules.NoteRule) -> _Rule:

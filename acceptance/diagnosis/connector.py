@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from acceptance.core import clock_reasons
-from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.diagnosis.gpu_history import HistoryPoint
 from acceptance.diagnosis.steady_state import BurnTelemetry
 from acceptance.diagnosis.time_weight import weighted_mean, weighted_values

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Values, known
+from acceptance.core.parts import Component
 from acceptance.loads.miscompare import DifferingRun, DigestDifference, DigestFormat, DigestPart
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.step_options import FORMAT_NAMES

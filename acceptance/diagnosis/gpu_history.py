@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message, known
+from acceptance.core.parts import Component
 from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
 from acceptance.expect.thresholds import thresholds

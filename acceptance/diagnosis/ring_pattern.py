@@ -13,13 +13,17 @@ from itertools import pairwise
 
 from acceptance.core.message import Listed, Message, Values, known
 from acceptance.diagnosis.signature import (
+    Cell,
     GpuHeat,
     Kind,
     Signature,
+    all_bits,
+    cells,
     differing_bits,
     extent,
     positions,
     power_of_two,
+    repeated_cell,
     swapped_addresses,
 )
 from acceptance.loads.miscompare import WrongProduct
@@ -89,27 +93,13 @@ def _cell(rings: Sequence[WrongProduct]) -> Message | None:
 
     None where most products show no such cell.
     """
-    cells: Counter[tuple[int, int]] = Counter()
-    own = []
-    for one in rings:
-        found = {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor_bits)}
-        narrow = all(len(positions(wrong.xor_bits)) <= FEW_BITS for wrong in one.first)
-        own.append(found if narrow and one.elements == len(one.first) else set())
-        cells.update(own[-1])
-    again = {cell for cell, times in cells.items() if times > 1}
-    if not again or 2 * sum(bool(found & again) for found in own) < len(rings):
-        return None
-    address, bit = min(again, key=lambda cell: (-cells[cell], cell))
-    return Message(
-        "cell_in_products",
-        known(
-            times=cells[address, bit],
-            products=len(rings),
-            address=f"{address:#x}",
-            bit=bit,
-            more=len(again) - 1 or None,
-        ),
-    )
+    return repeated_cell("cell_in_products", "products", list(map(_cells, rings)))
+
+
+def _cells(one: WrongProduct) -> set[Cell]:
+    """The wrong bits of a product with few; none where it has more than are listed."""
+    narrow = all(len(positions(wrong.xor_bits)) <= FEW_BITS for wrong in one.first)
+    return cells(one.first) if narrow and one.elements == len(one.first) else set()
 
 
 def _same_elements(rings: Sequence[WrongProduct]) -> tuple[Kind, Message] | None:
@@ -238,9 +228,7 @@ def evidence(sampled: Known) -> Message:
     rings = [one for one, _ in sampled]
     first = min(rings, key=lambda one: one.iteration)
     strides = {one.distance for one in rings if one.described}
-    either = 0
-    for one in rings:
-        either |= one.differing
+    either = all_bits(one.differing for one in rings)
     numbers = sorted({one.iteration for one in rings})
     return Message(
         "products_evidence",

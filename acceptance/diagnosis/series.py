@@ -6,7 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.wording.errors import WordedError
 
 

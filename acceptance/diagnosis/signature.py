@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, known
 from acceptance.loads.miscompare import WrongElement
+
+Cell = tuple[int, int]  # an address, and the number of a bit
 
 
 class Kind(StrEnum):
@@ -58,6 +62,40 @@ class Signature:
 def positions(word: int) -> tuple[int, ...]:
     """The numbers of the set bits, from the lowest."""
     return tuple(bit for bit in range(word.bit_length()) if word >> bit & 1)
+
+
+def all_bits(words: Iterable[int]) -> int:
+    """The bits that are set in any of these."""
+    return functools.reduce(operator.or_, words, 0)
+
+
+def cells(elements: Iterable[WrongElement]) -> set[Cell]:
+    """The wrong bits of these, by address."""
+    return {(wrong.address, bit) for wrong in elements for bit in positions(wrong.xor_bits)}
+
+
+def repeated_cell(
+    code: str, unit: str, found: Sequence[Set[Cell]], *, alone: bool = False
+) -> Message | None:
+    """The same bit at the same address in several of these, whatever was stored there.
+
+    None where less than half of them show such a cell, or, with `alone`, nothing else. `unit` is
+    the name of their number among the values.
+    """
+    cells = Counter(cell for one in found for cell in one)
+    again = {cell for cell, times in cells.items() if times > 1}
+    shown = (bool(one) and one <= again if alone else bool(one & again) for one in found)
+    if not again or 2 * sum(shown) < len(found):
+        return None
+    address, bit = min(again, key=lambda cell: (-cells[cell], cell))
+    about = known(
+        times=cells[address, bit],
+        **{unit: len(found)},
+        address=f"{address:#x}",
+        bit=bit,
+        more=len(again) - 1 or None,
+    )
+    return Message(code, about)
 
 
 def power_of_two(number: int) -> bool:

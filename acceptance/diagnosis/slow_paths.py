@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Quantity, Values, known
-from acceptance.core.parts import Pair
+from acceptance.core.parts import Component, Pair
 from acceptance.diagnosis.transports import PairLinks
 from acceptance.machine.gpu import Gpu
 

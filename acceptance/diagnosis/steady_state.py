@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from acceptance.core import clock_reasons
-from acceptance.core.component import Component
 from acceptance.core.message import Message, known
+from acceptance.core.parts import Component
 from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, HistoryPoint, NotMeasured
 from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, weighted_values
 from acceptance.wording.errors import each_once

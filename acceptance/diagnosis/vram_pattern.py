@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message
 from acceptance.diagnosis.signature import (
     Kind,
     Signature,
+    all_bits,
+    cells,
     differing_bits,
     flat,
     positions,
+    repeated_cell,
     swapped_addresses,
 )
 from acceptance.loads.miscompare import WrongMemory
@@ -25,9 +27,7 @@ def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
     kind, looks = _kind(wrong)
     first = min(wrong, key=lambda one: one.found_s)
     place = first.first[0]
-    either = 0
-    for one in wrong:
-        either |= one.differing
+    either = all_bits(one.differing for one in wrong)
     evidence = Message(
         "words_evidence",
         {
@@ -52,9 +52,7 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[Kind, Message]:
         return Kind.ONE_BIT_ONCE, Message("word_bit_once")
     if cell := _cell(found):
         return Kind.MEMORY_BIT, cell
-    either = 0
-    for one in found:
-        either |= one.differing
+    either = all_bits(one.differing for one in found)
     if len(positions(either)) == 1:
         return Kind.MANY, Message("word_bit_always", {"bit": positions(either)[0]})
     return Kind.MANY, Message("words_differ")
@@ -85,25 +83,5 @@ def _cell(found: Sequence[WrongMemory]) -> Message | None:
 
     None unless at least half of the passes show nothing else.
     """
-    cells: Counter[tuple[int, int]] = Counter()
-    own = []
-    for one in found:
-        own.append(
-            {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor_bits)}
-        )
-        own[-1] = own[-1] if one.words == len(one.first) else set()
-        cells.update(own[-1])
-    again = {cell for cell, times in cells.items() if times > 1}
-    if not again or 2 * sum(bool(one) and one <= again for one in own) < len(found):
-        return None
-    address, bit = min(again, key=lambda cell: (-cells[cell], cell))
-    return Message(
-        "cell_in_passes",
-        known(
-            times=cells[address, bit],
-            passes=len(found),
-            address=f"{address:#x}",
-            bit=bit,
-            more=len(again) - 1 or None,
-        ),
-    )
+    own = [cells(one.first) if one.words == len(one.first) else set() for one in found]
+    return repeated_cell("cell_in_passes", "passes", own, alone=True)

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names, trained_dtype
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, Values, known
-from acceptance.core.parts import CPU, GPUS, MEMORY, Pair
+from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Pair
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.collective import OFF

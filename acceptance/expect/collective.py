@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, Values
-from acceptance.core.parts import GPUS, Pair
+from acceptance.core.parts import GPUS, Component, Pair
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override, at_least, unless_limited

@@ -9,12 +9,22 @@ from itertools import permutations
 from msgspec.structs import replace
 
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, native_dtypes
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
+from acceptance.core.parts import (
+    CPU,
+    GPUS,
+    MACHINE,
+    MEMORY,
+    SYSTEM,
+    Component,
+    Core,
+    Pair,
+    Part,
+    parse,
+)
 from acceptance.expect import gpu_limits, measurements
 from acceptance.loads.train.step_contract import NEO_GIB
 from acceptance.machine import gpu_health, network_card, scratch_place, topology

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, Term, Text, Values
+from acceptance.core.parts import Component
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Override, at_least

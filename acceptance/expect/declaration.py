@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Values, known
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Pair, Part
 from acceptance.expect.compute import burn_overrides, pattern_overrides
 from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
 from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import MEMORY
+from acceptance.core.parts import MEMORY, Component
 from acceptance.expect import components, disk_sheet, gpu_names, sheet
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import Sheets

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, Values
+from acceptance.core.parts import Component
 from acceptance.expect.gpu_pair import PairFacts, Side, pair_limits
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly, unless_limited
 from acceptance.expect.sheet import Sheet, SheetNvLink, find

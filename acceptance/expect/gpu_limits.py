@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from acceptance import resources
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.limit import MIB, Limit
 from acceptance.core.message import Message, Values
+from acceptance.core.parts import Component
 from acceptance.expect import architecture, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings
 from acceptance.expect.collective import collective_limits

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Values
-from acceptance.core.parts import Pair
+from acceptance.core.parts import Component, Pair
 from acceptance.expect.limit_book import (
     NO_SHEET,
     PAIR_TABLE,

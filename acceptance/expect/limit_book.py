@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Term, Text, Values
+from acceptance.core.parts import Component
 from acceptance.expect.measurements import Measurements
 from acceptance.machine.channels import peak_gbs
 

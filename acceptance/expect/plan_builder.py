@@ -6,15 +6,14 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from acceptance.core.collection import SESSIONS, matches_patterns
-from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.judgement import covers
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.nearest import cure, nearest
-from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
+from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck, Reduction
-from acceptance.core.site_names import PREFIX, SUBJECT
+from acceptance.core.site import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
 from acceptance.expect import loosest
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError

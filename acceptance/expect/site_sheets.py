@@ -15,10 +15,10 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Listed, Message, Quantity, Range, Values
+from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures
 from acceptance.expect.disk_sheet import DiskSheet
@@ -351,7 +351,7 @@ def notes(limits: LimitSet, here: Collection[str]) -> Iterator[Message]:
         else:
             yield Message("site_sheet_adds", values)
     if others := tuple(one.file for one in limits.sheets if one.file not in here):
-        listed = Listed(others[:_MOST_FILES], max(0, len(others) - _MOST_FILES))
+        listed = Listed.first(others, _MOST_FILES)
         yield Message("site_sheets_of_others", {"files": listed})
     same: dict[tuple[object, ...], list[LooserLimit]] = {}
     for loose in limits.looser:

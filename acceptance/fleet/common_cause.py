@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 
 CHANCE = 0.01
 SLOT = "slot"  # the attribute of cards

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Quantity, Value
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.fleet import outliers
 from acceptance.fleet.common_cause import (
     SLOT,
@@ -233,7 +232,7 @@ def sentences(found: Comparison) -> tuple[Message, ...]:
         *map(_apart, found.apart),
         *map(_differs, found.versions),
         *(
-            [Message("fleet_uncompared", {"machines": _names(found.uncompared)})]
+            [Message("fleet_uncompared", {"machines": Listed.first(found.uncompared, _SHOWN)})]
             * bool(found.uncompared)
         ),
         *([_counted(found)] * bool(found.compared)),
@@ -248,10 +247,6 @@ def _counted(found: Comparison) -> Message:
     return Message("fleet_compared", {**values, "twice": found.twice, "slow": slow})
 
 
-def _names(names: Sequence[str]) -> Listed:
-    return Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
-
-
 def _share(value: float) -> Quantity:
     return Quantity(round(100 * value, 1), "%")
 
@@ -264,8 +259,8 @@ def _cause(one: Cause) -> Message:
         "having": one.having,
         "flagged": one.flagged,
         "all": one.all_units,
-        "measurements": _names(one.measurements),
-        "machines": _names(machines),
+        "measurements": Listed.first(one.measurements, _SHOWN),
+        "machines": Listed.first(machines, _SHOWN),
     }
     slot = any(attribute.name == SLOT for attribute in one.attributes)
     return Message("fleet_cause_of_cards" if slot else "fleet_cause", values)
@@ -314,11 +309,13 @@ def _differs(one: BatchVersions) -> Message:
         one.versions.unread,
     )
     texts = [
-        Message("fleet_version_on", {"version": version, "machines": _names(machines)})
+        Message(
+            "fleet_version_on", {"version": version, "machines": Listed.first(machines, _SHOWN)}
+        )
         for version, machines in others
     ]
     if unread:
-        texts.append(Message("fleet_version_unread", {"machines": _names(unread)}))
+        texts.append(Message("fleet_version_unread", {"machines": Listed.first(unread, _SHOWN)}))
     values: dict[str, Value] = {"batch": one.batch, "name": name, "others": Listed(tuple(texts))}
     if usual:
         values["usual"] = usual

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acceptance.core import plain_text
 from acceptance.core.message import Listed, Message, Text, known
-from acceptance.core.verdict import VerdictWord
+from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import ending
 from acceptance.fleet.acceptances import Acceptance
 from acceptance.fleet.ending import Proof
@@ -31,12 +31,6 @@ from acceptance.fleet.verdicts import (
 )
 
 NAMES = 8  # in a sentence; a view with room has all
-RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
-
-
-def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
-    """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
-    return max(verdicts, key=lambda word: RANK[word], default="PASS")
 
 
 class Accepted(NamedTuple):
@@ -86,8 +80,31 @@ class Standing:
         return replace(_row(self, self.newest, self.verdict, None), missing=self.missing)
 
 
+class Fleet:
+    """What the machines that are due make of a fleet, and what could not be read of it."""
+
+    __slots__ = ()
+    due: Sequence[Standing | Row]
+    troubles: Sequence[object]
+
+    def count(self, word: VerdictWord) -> int:
+        """How many due machines have this verdict."""
+        return sum(one.verdict == word for one in self.due)
+
+    @property
+    def verdict(self) -> VerdictWord:
+        """The word on the fleet: PASS only where each due machine has it and all was read."""
+        word = worst_word(one.verdict for one in self.due)
+        return worst_word((word, "UNJUDGED")) if self.troubles or not self.due else word
+
+    @property
+    def not_passed(self) -> float:
+        """The share of due machines that did not pass; 1 where none is due."""
+        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
+
+
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Fleet):
     """A fleet at one moment: the machines that are due, those that are not, and the troubles.
 
     The due ones without a fresh verdict come first, then FAIL, UNJUDGED, PASS; by name. `remarks`
@@ -99,25 +116,10 @@ class Judged:
     troubles: tuple[Trouble, ...]
     remarks: tuple[Message, ...] = ()
 
-    def count(self, word: VerdictWord) -> int:
-        """How many due machines have this verdict."""
-        return sum(one.verdict == word for one in self.due)
-
-    @property
-    def verdict(self) -> VerdictWord:
-        """The word on the fleet: PASS only where each due machine has it and all was read."""
-        word = worst(one.verdict for one in self.due)
-        return worst((word, "UNJUDGED")) if self.troubles or not self.due else word
-
-    @property
-    def not_passed(self) -> float:
-        """The share of due machines that did not pass; 1 where none is due."""
-        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
-
 
 def order(one: Standing | Row) -> tuple[bool, int, str]:
     """Sorts machines: those without a fresh verdict first, then the worst, then by name."""
-    return not one.missing, -RANK[one.verdict], one.machine
+    return not one.missing, -WORDS.index(one.verdict), one.machine
 
 
 def judge(
@@ -193,7 +195,7 @@ def copies(identities: Identities) -> Iterator[Message]:
     """The machine ids and board serials that machines of several names have."""
     for (what, text), names in sorted(identities.copied.items()):
         if len(names) > 1:
-            machines = Listed(names[:NAMES], max(0, len(names) - NAMES))
+            machines = Listed.first(names, NAMES)
             code = "fleet_copied_id" if what == "machine_id" else "fleet_copied_serial"
             yield Message(code, {"id": plain_text.quote(text), "machines": machines})
 
@@ -213,7 +215,7 @@ def limits(judged: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[Message]
     usual = max(sorted(by), key=lambda key: len(by[key]))
     for (version, digest), machines in sorted(by.items()):
         if (version, digest) != usual:
-            names = Listed(tuple(sorted(machines)[:NAMES]), max(0, len(machines) - NAMES))
+            names = Listed.first(sorted(machines), NAMES)
             yield Message(
                 "fleet_other_limits",
                 {
@@ -766,5 +768,5 @@ def _kept(was: Row, now: Row) -> Row:
     if now.began is not None:
         older, newer = (was, now) if now.began >= was.began else (now, was)
         return older if stands(older, newer) else newer
-    word = was.verdict if now.missing else worst((was.verdict, now.verdict))
+    word = was.verdict if now.missing else worst_word((was.verdict, now.verdict))
     return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

@@ -23,16 +23,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from acceptance import resources
 from acceptance.core.bounds import NORMAL
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text, known
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.core.strict import Strict
+from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import pairs
 from acceptance.fleet.outliers import FACTOR, FACTOR_OF_FEW
 from acceptance.fleet.pairs import Blame, NodePair
@@ -48,7 +48,6 @@ RATES: Mapping[str, tuple[str, Component]] = {
     **{name: (rate_of(name), GPUS) for name in PAIR_OPERATIONS},
     **{name: (rate_of("send_receive"), path) for name, path in _WAYS.items()},
 }
-Word = Literal["PASS", "FAIL", "UNJUDGED"]
 _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
@@ -221,7 +220,7 @@ class Judged:
         return tuple(node for node in self.blame.nodes if node not in self.unreached)
 
     @property
-    def verdict(self) -> Word:
+    def verdict(self) -> VerdictWord:
         """The word on all nodes and links."""
         blame = self.blame
         if self.bad or blame.links:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
-from acceptance.core.verdict import VerdictWord
+from acceptance.core.parts import Component
+from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import night
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.identity import Identities, identify
@@ -46,7 +46,7 @@ class Unread(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FleetReport:
+class FleetReport(night.Fleet):
     """A fleet at one moment.
 
     `night` is the evening of the last kept night, None for the verdicts in folders. `due` and
@@ -68,25 +68,10 @@ class FleetReport:
     compared: Comparison | None = None
     remarks: tuple[Message, ...] = ()
 
-    def count(self, word: VerdictWord) -> int:
-        """How many due machines have this verdict."""
-        return sum(row.verdict == word for row in self.due)
-
     @property
     def missing(self) -> int:
         """How many due machines have no fresh verdict."""
         return sum(row.missing for row in self.due)
-
-    @property
-    def verdict(self) -> VerdictWord:
-        """The word on the fleet, as of `night.Judged`."""
-        word = night.worst(row.verdict for row in self.due)
-        return night.worst((word, "UNJUDGED")) if self.troubles or not self.due else word
-
-    @property
-    def not_passed(self) -> float:
-        """The share of due machines that did not pass; 1 where none is due."""
-        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
 
     @property
     def other_troubles(self) -> list[Text]:
@@ -195,7 +180,7 @@ def _elsewhere(
         return row, reason
     stands = row.verdict == "FAIL" and row.run_id not in ended.get(later.run.name, ())
     passed = later.kind == "machine" and later.run.passed and not stands
-    word = "UNJUDGED" if passed else night.worst((row.verdict, "UNJUDGED"))
+    word = "UNJUDGED" if passed else worst_word((row.verdict, "UNJUDGED"))
     return Row(row.machine, word), night.of_another(later, row.parts)
 
 
@@ -209,7 +194,7 @@ def _absent(table: NightTable, due: Names[str] | None) -> Iterator[Row]:
 def _aged(row: Row, now: datetime, fresh: timedelta) -> tuple[Row, Text | None]:
     """A kept machine as it stands now, and why it is no PASS."""
     if row.began is None:
-        word = night.worst((row.verdict, "UNJUDGED"))
+        word = worst_word((row.verdict, "UNJUDGED"))
         return replace(row, verdict=word), row.reason or Message("fleet_missing")
     if now - row.began <= fresh:
         return row, row.reason
@@ -495,7 +480,7 @@ def changes(report: FleetReport) -> Changes | None:
             continue  # nothing to compare
         for key, old, new in _facts(was, row):
             facts[key, old, new].append(row.machine)
-    words = sorted(turns, key=lambda one: (-night.RANK[one[1]], -night.RANK[one[0]]))
+    words = sorted(turns, key=lambda one: (-WORDS.index(one[1]), -WORDS.index(one[0])))
     here = {row.machine for row in (*report.due, *report.others)}
     return Changes(
         tuple(Turn("", was, word, tuple(sorted(turns[was, word]))) for was, word in words),

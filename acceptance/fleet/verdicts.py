@@ -24,9 +24,8 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from acceptance.core import parts, plain_text, regular_file
-from acceptance.core.component import Component
 from acceptance.core.message import Message
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import acceptances, due, ending
 from acceptance.fleet.acceptances import Acceptance, AcceptanceError

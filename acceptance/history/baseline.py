@@ -10,20 +10,19 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from acceptance.core import parts, reduction_message
-from acceptance.core.component import Component
+from acceptance.baseline import facts
+from acceptance.core import parts
 from acceptance.core.judgement import Judgement
-from acceptance.core.message import Message, Text
-from acceptance.core.past import Past
-from acceptance.core.plan import Due, Plan
-from acceptance.core.record import Entry, Measured
+from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.message import Message
+from acceptance.core.parts import Component
+from acceptance.core.plan import Due, Plan, reductions_message
+from acceptance.core.record import Entry, Measured, records
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
 from acceptance.history.noise import NoiseBook
 from acceptance.journal.run import Run
-from acceptance.machine import facts
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
@@ -172,43 +171,25 @@ def _require_pass(verdict: Verdict) -> None:
         why, more = words.as_message(first), len(others) or None
         raise RunRejected("run_not_passed", verdict=verdict.verdict, why=why, more=more)
     if verdict.shortened:
-        raise RunRejected("run_shortened", loads=reduction_message.of_all(verdict.shortened))
+        raise RunRejected("run_shortened", loads=reductions_message(verdict.shortened))
     if verdict.scope != "full":
         raise RunRejected("run_partial")
 
 
-def _is_comparison(gap: Text) -> bool:
-    return isinstance(gap, Message) and gap.code in NOT_COMPARED
-
-
-def forgetful(plan: Plan) -> Plan:
-    """The plan without baseline and earlier nights.
-
-    A session only measures, and compares its values with limits alone.
-    """
-    return msgspec.structs.replace(
-        plan,
-        birth=None,
-        checks=tuple(
-            msgspec.structs.replace(check, due=tuple(due.without(Past) for due in check.due))
-            for check in plan.checks
-        ),
-    )
-
-
 def _without_past(plan: Plan) -> Plan:
-    """The same plan without a baseline and nights before."""
-    gaps = tuple(gap for gap in plan.gaps if not _is_comparison(gap))
-    return msgspec.structs.replace(forgetful(plan), gaps=gaps)
+    """The same plan without a baseline and nights before, and without the gaps that these left."""
+    gaps = tuple(
+        gap for gap in plan.gaps if not (isinstance(gap, Message) and gap.code in NOT_COMPARED)
+    )
+    return msgspec.structs.replace(plan.without_past(), gaps=gaps)
 
 
 def _figures(
     verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool
 ) -> Iterator[BaselineValue]:
     values: dict[tuple[str, str, Component], list[float]] = {}
-    for entry in entries:
-        body = entry.body
-        if isinstance(body, Measured) and body.value is not None:
+    for _, body in records(entries, Measured):
+        if body.value is not None:
             values.setdefault((body.check, body.measurement, body.component), []).append(body.value)
     for check in verdict.checks:
         for judged in check.judged:

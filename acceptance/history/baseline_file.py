@@ -131,8 +131,8 @@ def accept(
 
     Raises BaselineRefused if the run cannot be a baseline, or, without `replace`, if there is one
     already. Raises BaselineUnsound if the file cannot be written, or, without `replace`, if the
-    present one cannot be trusted. On an error the present baseline stays. Raises JournalError and
-    UnreadableRun too.
+    present one cannot be trusted. On an error the present baseline stays. Raises JournalError
+    too.
     """
     made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
@@ -150,14 +150,14 @@ def accept(
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
     """The certificate of a run of this machine, without a predecessor.
 
-    `anew` is as in `baseline.make`. Raises BaselineRefused, JournalError or UnreadableRun.
+    `anew` is as in `baseline.make`. Raises BaselineRefused or JournalError.
     """
     journal = reader.read(run_dir)
     if journal.torn:
         raise BaselineRefused("torn_run", run=str(run_dir), torn=journal.torn[0])
     if first_record(journal.entries) is None:
         raise BaselineRefused("run_without_plan", run=str(run_dir))
-    run = journal_run.judge(journal)
+    run = journal_run.of_journal(journal)
     start = run.start
     if start.machine_id != clock.machine_id(root):
         raise BaselineRefused("run_of_other_machine", run=str(run_dir), machine=start.machine_id)

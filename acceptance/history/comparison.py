@@ -10,18 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from acceptance.core.component import Component
-from acceptance.core.judgement import Judgement
-from acceptance.core.message import Message
-from acceptance.core.parts import ITSELF
-from acceptance.core.record import Outcome
-from acceptance.core.site import SiteChecks
-from acceptance.core.verdict import Verdict, VerdictWord, worst
-from acceptance.history.drift_rules import DriftBook
-from acceptance.history.noise import Spread
-from acceptance.journal.run import Run
-from acceptance.machine.facts import circumstances
-from acceptance.machine.matching import (
+from acceptance.baseline.facts import circumstances
+from acceptance.baseline.matching import (
     Matching,
     MovedPart,
     ReplacedPart,
@@ -29,6 +19,15 @@ from acceptance.machine.matching import (
     match,
     unique_identities,
 )
+from acceptance.core.judgement import Judgement
+from acceptance.core.message import Message
+from acceptance.core.parts import ITSELF, Component
+from acceptance.core.record import Outcome
+from acceptance.core.site import SiteChecks
+from acceptance.core.verdict import WORDS, Verdict, worst
+from acceptance.history.drift_rules import DriftBook
+from acceptance.history.noise import Spread
+from acceptance.journal.run import Run
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the
 # reverse. Gone and new: due in only one of the two. Changed: beyond the noise, and it is unknown
@@ -51,7 +50,6 @@ BAD: frozenset[DifferenceKind] = frozenset({"worse", "lost"})
 REPORTED_KINDS: frozenset[DifferenceKind] = frozenset(
     {"worse", "lost", "changed", "better", "gained"}
 )
-_WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")
 
 MeasurementKey = tuple[str, str, Component]  # check, measurement, component
 
@@ -332,7 +330,7 @@ def _outcomes(runs: Sequence[ComparedRun]) -> Iterator[OutcomeChange]:
 
 def _of_verdicts(words: Sequence[str]) -> DifferenceKind:
     """Not to know any more whether a machine is fit is no better than its FAIL."""
-    ranks = [_WORDS.index(word) for word in words]
+    ranks = [WORDS.index(word) for word in words]
     if max(ranks[1:]) > ranks[0]:
         return "worse"
     return "changed" if "UNJUDGED" in words[1:] else "better"

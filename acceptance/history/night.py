@@ -13,20 +13,18 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from acceptance.baseline import matching
+from acceptance.baseline.matching import unique_identities
 from acceptance.core import foreign_process
-from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement, is_possible
-from acceptance.core.parts import GPUS, WAY
+from acceptance.core.machine_facts import KnownChange
+from acceptance.core.parts import GPUS, WAY, Component
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import RunClosed, RunEnded
 from acceptance.core.verdict import VerdictWord
 from acceptance.history import era
 from acceptance.history.era import Era
-from acceptance.journal.run import Run
-from acceptance.machine import changes, matching
-from acceptance.machine.changes import UnreadableRun
-from acceptance.machine.machine_facts import KnownChange
-from acceptance.machine.matching import unique_identities
+from acceptance.journal.run import Run, UnreadableRun
 
 # Why later nights are not compared with this one: its evidence is not whole, it tested a part of
 # the machine, it was cut off, somebody else used its GPUs, or its loads ran in an image that the
@@ -152,9 +150,8 @@ def night_of(run: Run) -> Night:
 
 
 def _reported_changes(run: Run) -> ReportedChanges | None:
-    birth = changes.baseline_of(run.plan)
-    known = changes.compare_with_baseline(run.plan, run.entries).known
-    return ReportedChanges(birth.run_id, known) if birth and known is not None else None
+    baseline, known = run.plan.baseline, run.changes.known
+    return ReportedChanges(baseline.run_id, known) if baseline and known is not None else None
 
 
 def day_of(utc: str) -> float:

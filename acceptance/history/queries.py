@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import decode, parse
 from acceptance.history import errors
 from acceptance.history.era import Era
@@ -15,7 +16,6 @@ from acceptance.history.night import PartMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.reference_builder import NightValue
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
 from acceptance.history.trend import TrendPoint, TrendSeries
-from acceptance.machine.machine_facts import KnownChange
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = (

@@ -24,7 +24,6 @@ from acceptance.history.store import Store, StoredNight
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
-from acceptance.machine.changes import UnreadableRun
 from acceptance.wording.errors import each_once, said
 
 _TOLD = 3  # names in a message; the folders have them all
@@ -246,7 +245,7 @@ def catch_up(
             else:
                 record = night_file.read(run.path, machine_id)
                 count += store.add(record.night, pruned=record.pruned)
-        except (segment.JournalError, UnreadableRun, UnreadableNight) as error:
+        except (segment.JournalError, UnreadableNight) as error:
             unread.append(_unread(run.path.relative_to(out), error))
     if unread:
         return count, (Message("not_in_history", {"names": _first(unread)}),)
@@ -289,7 +288,7 @@ def _runs(
                 continue
             day = night.day_of(first.utc)
             yield _Found(out / name, name, first.body.run_id, head.boot_id, first.boot_s, day)
-        except (segment.JournalError, UnreadableRun) as error:
+        except segment.JournalError as error:
             unread.append(_unread(Path(name), error))
 
 

@@ -18,8 +18,8 @@ from typing import Any, Self
 import msgspec
 
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.history import errors, location
 from acceptance.history.era import Era
 from acceptance.history.errors import DamagedHistory, ForeignDatabase, HistoryError

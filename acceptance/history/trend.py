@@ -10,7 +10,7 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from acceptance.core.bounds import spread_of
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.history.noise import NoiseBook, Spread
 
 # Nights whose median is compared with that of the nights before: a week, so that one night is no

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message, Quantity, Range, known
-from acceptance.core.parts import GPUS, Gpu, Part
+from acceptance.core.parts import GPUS, Component, Gpu, Part
 from acceptance.core.record import HARMFUL, Event
 from acceptance.core.verdict import Verdict
 from acceptance.expect import measurements

@@ -7,7 +7,7 @@ import os
 import shlex
 from pathlib import Path
 
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, Values
 
 _SHOWN = 3  # names in a message
 
@@ -55,6 +55,5 @@ def left_in(out: Path) -> Message | None:
         # A link can be replaced, whoever owns it.
         if not found.is_symlink() and _owner(found) == 0 and not os.access(found, os.W_OK)
     )
-    shown = Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
-    place = shlex.quote(str(out))
-    return Message("root_left_files", {"names": shown, "out": place}) if names else None
+    values: Values = {"names": Listed.first(names, _SHOWN), "out": shlex.quote(str(out))}
+    return Message("root_left_files", values) if names else None

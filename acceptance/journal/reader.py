@@ -44,7 +44,7 @@ def _no_run(folder: Path) -> NoRun:
             # The name of a run begins with its date; `latest` is a run by another name.
             newest = sorted((str(run) for run in runs if not run.is_symlink()), reverse=True)
             if newest:
-                shown = Listed(tuple(newest[:_SHOWN]), max(0, len(newest) - _SHOWN))
+                shown = Listed.first(newest, _SHOWN)
                 return NoRun("no_run_among", folder=str(folder), file=SUPERVISOR, newest=shown)
     code = "no_run_yet" if folder.name == "latest" else "no_run"
     return NoRun(code, folder=str(folder), file=SUPERVISOR)
@@ -88,8 +88,6 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
     torn: list[Message] = []
     heads: dict[str, SegmentHead] = {}
     unread: list[Message] = []
-    pid: int | None = None
-    machine_id: str | None = None
     for place, name in enumerate(ordered):
         try:
             segment = read_segment(run_dir / name)
@@ -105,8 +103,6 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
         if segment.head is None:
             continue
         heads[name] = segment.head
-        if name == SUPERVISOR:
-            pid, machine_id = segment.head.pid, segment.head.machine_id
         if segment.head.boot_id not in boots:
             boots.append(segment.head.boot_id)
         boot = boots.index(segment.head.boot_id)
@@ -114,13 +110,14 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
             dated = msgspec.structs.replace(entry, boot=boot)
             merged.append(((boot, entry.boot_s, place, entry.seq), dated))
     merged.sort(key=lambda pair: pair[0])
+    own = heads.get(SUPERVISOR)
     return Journal(
         run_dir,
         tuple(entry for _, entry in merged),
         tuple(torn),
         tuple(boots),
-        pid,
-        machine_id,
+        own.pid if own else None,
+        own.machine_id if own else None,
         heads,
         tuple(unread),
     )
@@ -132,16 +129,8 @@ def telemetry_ends(run_dir: Path) -> Iterator[tuple[str, SegmentHead, tuple[Entr
     None of an empty file. Raises JournalError when one cannot be read.
     """
     for path in (run_dir / TELEMETRY, run_dir / GPU_TELEMETRY):
-        try:
-            with regular_file.open_read(path, most_bytes(path)) as file:
-                lines = regular_file.lines(file, path)
-                first, second = next(lines, b""), next(lines, b"")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise unreadable_segment(path, error) from error
+        first, begin = _beginning(path)
         if first.endswith(b"\n"):
-            begin = (_entry(second, path, 2),) if second.endswith(b"\n") else ()
             yield path.name, head_of(path, first), (*begin, *read_last_entries(path)[-1:])
 
 
@@ -155,13 +144,24 @@ def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
     path = run_dir / SUPERVISOR
     if not path.exists():
         raise _no_run(run_dir)
+    line, entries = _beginning(path)
+    return head_of(path, line), next(iter(entries), None)
+
+
+def _beginning(path: Path) -> tuple[bytes, tuple[Entry, ...]]:
+    """The line of a segment's head, and its first record where that is whole.
+
+    Empty where there is no file.
+    """
     try:
         with regular_file.open_read(path, most_bytes(path)) as file:
             lines = regular_file.lines(file, path)
             first, second = next(lines, b""), next(lines, b"")
+    except FileNotFoundError:
+        return b"", ()
     except OSError as error:
         raise unreadable_segment(path, error) from error
-    return head_of(path, first), _entry(second, path, 2) if second.endswith(b"\n") else None
+    return first, (_entry(second, path, 2),) if second.endswith(b"\n") else ()
 
 
 def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,22 +10,29 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from acceptance.core.finding import Finding
+from acceptance.baseline import changes, matching
+from acceptance.core.fold import fold
+from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Message
 from acceptance.core.notes import run_notes
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.plan import Plan
-from acceptance.core.record import Entry, Event, RunStarted
-from acceptance.core.spans import first_record, run_seconds
-from acceptance.core.verdict import Verdict, VerdictWord
+from acceptance.core.record import Entry, Event, RunStarted, records
+from acceptance.core.spans import run_seconds
+from acceptance.core.verdict import BaselineChanges, Verdict
 from acceptance.journal import duplicates, reader, seal
 from acceptance.journal.reader import Journal
 from acceptance.journal.seal import Seal
-from acceptance.machine import changes, matching, observation, topology
+from acceptance.journal.segment import JournalError
+from acceptance.machine import observation, topology
 from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:
     from acceptance.journal.samples import TimedSample
+
+
+class UnreadableRun(JournalError):
+    """The journal holds no one plan to judge against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +40,11 @@ class Run:
     """A run's records and its verdict.
 
     `entries` and `torn` are the journal's, and `seal` says what they are worth. `troubles` say why
-    the evidence is not whole; such a run's values may be anybody's. `first` is the entry of the
-    run's beginning, `start` its record. `inventory` is the machine before the run, with everything
-    absent where the journal has none, and `matrix` how its GPUs and network cards reach each other,
-    as rows of cells. `seconds` is the run's duration by its journal.
+    the evidence is not whole; such a run's values may be anybody's. `changes` are those since the
+    baseline in its plan. `first` is the entry of the run's beginning, `start` its record.
+    `inventory` is the machine before the run, with everything absent where the journal has none,
+    and `matrix` how its GPUs and network cards reach each other, as rows of cells. `seconds` is the
+    run's duration by its journal.
 
     `samples` reads the GPUs' samples in order, one by one: they are long, and only a chart needs
     them. It raises JournalError at the first one that cannot be read.
@@ -48,6 +56,7 @@ class Run:
     verdict: Verdict
     seal: Seal
     troubles: tuple[Message, ...]
+    changes: BaselineChanges
     first: Entry
     start: RunStarted
     inventory: Inventory
@@ -70,64 +79,71 @@ class Run:
         start = msgspec.structs.replace(self.start, plan=plan)
         first = msgspec.structs.replace(self.first, body=start)
         entries = tuple(first if entry is self.first else entry for entry in self.entries)
-        return _judged(self.folder, entries, self.torn, self.seal)
+        return _run(self.folder, entries, self.torn, self.seal)
 
 
 def read(folder: Path) -> Run:
     """Read a run's journal, hold its evidence against its seal, and judge it.
 
-    Raises JournalError as `reader.read` does, and UnreadableRun as `judge` does.
+    Raises JournalError as `reader.read` does, and UnreadableRun as `of_journal` does.
     """
-    return judge(reader.read(folder))
+    return of_journal(reader.read(folder))
 
 
-def judge(journal: Journal) -> Run:
-    """Judge a journal that was read, its seal included.
+def of_journal(journal: Journal) -> Run:
+    """The run of a journal that was read, its seal included.
 
     Raises UnreadableRun where it has not one beginning, and JournalError.
     """
     found = seal.look(journal)
-    return _judged(journal.run_dir, seal.own_entries(journal), journal.torn, found)
+    return _run(journal.run_dir, seal.own_entries(journal), journal.torn, found)
 
 
-def judge_live(journal: Journal) -> Run:
-    """Judge a run that goes on and is not sealed yet. Raises UnreadableRun as `judge` does."""
-    return _judged(journal.run_dir, journal.entries, journal.torn, Seal(troubles=journal.unread))
+def of_live(journal: Journal) -> Run:
+    """A run that goes on and is not sealed yet. Raises UnreadableRun as `of_journal` does."""
+    return _run(journal.run_dir, journal.entries, journal.torn, Seal(troubles=journal.unread))
 
 
-def _with_evidence(verdict: Verdict, troubles: Sequence[Message]) -> Verdict:
-    """The verdict where the evidence is not whole: a failure stays, nothing else is proved."""
-    if not troubles:
-        return verdict
-    findings = (Finding("error", "run", one.code, one.values) for one in troubles)
-    word: VerdictWord = "FAIL" if verdict.verdict == "FAIL" else "UNJUDGED"
-    return msgspec.structs.replace(verdict, verdict=word, findings=(*verdict.findings, *findings))
+def judge(
+    entries: Sequence[Entry],
+    baseline: BaselineChanges,
+    troubles: Sequence[Message],
+    functions: Mapping[Component, Component],
+) -> Verdict:
+    """The verdict of a run: all findings, each event and each fault counted once.
+
+    `baseline` is what differs from the baseline in the plan, `troubles` say why the evidence is
+    not whole, and `functions` gives the GPU by its PCI function. The word follows from the
+    findings.
+    """
+    verdict = fold(without_duplicates(entries), baseline, troubles)
+    events = [event for _, event in records(entries, Event)]
+    return duplicates.mark(verdict, events, functions)
 
 
-def _judged(
-    folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], found: Seal
-) -> Run:
-    verdict = changes.judge(entries)
-    first, seconds = first_record(entries), run_seconds(entries)
-    # The fold has found the run's beginning.
-    assert first is not None
-    assert isinstance(first.body, RunStarted)
+def _run(folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], found: Seal) -> Run:
+    starts = list(records(entries, RunStarted))
+    if len(starts) != 1:
+        raise UnreadableRun("run_beginnings", count=len(starts))
+    first, start = starts[0]
+    seconds = run_seconds(entries)
     assert seconds is not None
     inventory = observation.inventory_of(entries)
-    troubles = [*found.troubles]
+    troubles = found.troubles
     if found.digest is not None:
-        troubles += seal.other_parts(entries, matching.identities(inventory))
+        troubles += tuple(seal.other_parts(entries, matching.identities(inventory)))
     functions = {parse(one): part for one, part in topology.gpu_functions(inventory).items()}
-    events = [entry.body for entry in entries if isinstance(entry.body, Event)]
+    changed = changes.compare(start.plan.baseline, entries)
     return Run(
         folder=folder,
         entries=entries,
         torn=torn,
-        verdict=_with_evidence(duplicates.mark(verdict, events, functions), troubles),
+        verdict=judge(entries, changed, troubles, functions),
         seal=found,
-        troubles=tuple(troubles),
+        troubles=troubles,
+        changes=changed,
         first=first,
-        start=first.body,
+        start=start,
         inventory=inventory,
         matrix=observation.matrix_of(entries),
         seconds=seconds,

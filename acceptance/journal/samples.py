@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.journal.segment import UNDECODABLE, JournalError, unreadable_segment
 
 

@@ -20,10 +20,9 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.collection import segment_of, side_by_side
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sealed, SealedFile
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.record import (
     Entry,
     Measured,
@@ -32,6 +31,7 @@ from acceptance.core.record import (
     RunStarted,
     SessionEnded,
     SessionStarted,
+    records,
 )
 from acceptance.journal import reader, segment
 from acceptance.journal.reader import Journal
@@ -317,11 +317,9 @@ def _outside(entries: dict[str, list[Entry]]) -> Iterator[Message]:
 def other_parts(entries: Sequence[Entry], identities: dict[Component, str]) -> Iterator[Message]:
     """Values of parts that this machine does not have, by the serials in the records."""
     told = set()
-    for entry in entries:
-        body = entry.body
-        if not isinstance(body, Measured) or body.serial is None:
-            continue
-        if not isinstance(body.component, Gpu):  # tools tell other serials in forms of their own
+    for entry, body in records(entries, Measured):
+        # tools tell the serials of other parts in forms of their own
+        if body.serial is None or not isinstance(body.component, Gpu):
             continue
         due = identities.get(body.component)
         if due is not None and body.serial != due and (entry.segment, body.component) not in told:

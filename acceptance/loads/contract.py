@@ -13,10 +13,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from acceptance.core.coded import Coded
-from acceptance.core.component import Component
-from acceptance.core.message import Listed, Message, Values
-from acceptance.core.parts import Gpu
+from acceptance.core.message import Coded, Listed, Message, Values
+from acceptance.core.parts import Component, Gpu
 from acceptance.loads.protocol import LoadOutput, LoadTable
 
 ReadingKey = tuple[str, Component]  # a reading's name, and its component

@@ -16,11 +16,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from acceptance.core import parts
-from acceptance.core.coded import Coded
-from acceptance.core.component import Component
 from acceptance.core.dtype import GEMM_READINGS, CpuDtype, DtypeName
-from acceptance.core.message import Message
-from acceptance.core.parts import Core, Pair
+from acceptance.core.message import Coded, Message
+from acceptance.core.parts import Component, Core, Pair
 from acceptance.core.strict import Strict, Text
 
 Whole = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]

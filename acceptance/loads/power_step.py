@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.strict import Strict
 from acceptance.loads.miscompare import UnusableLine
 

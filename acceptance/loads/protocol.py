@@ -48,11 +48,9 @@ import msgspec
 from msgspec import Meta, field
 
 from acceptance.core import parts, plain_text
-from acceptance.core.coded import Coded
-from acceptance.core.component import Component
 from acceptance.core.limit import UNITS
-from acceptance.core.message import Listed, Message
-from acceptance.core.parts import Named
+from acceptance.core.message import Coded, Listed, Message
+from acceptance.core.parts import Component, Named
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.miscompare import (
     BootSeconds,

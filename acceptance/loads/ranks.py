@@ -27,8 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from acceptance.core.component import Component
-from acceptance.core.parts import listed
+from acceptance.core.parts import Component, listed
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 END_S = 2.0  # for one whose pipe is closed, and for all of them after SIGKILL

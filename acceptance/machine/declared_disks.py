@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.core.plain_text import same_text
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.machine_file import DeclaredDisk, Machine

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.message import Text
+from acceptance.core.parts import Component
 from acceptance.machine import pcie
 from acceptance.machine.inventory import (
     GpuCounters,

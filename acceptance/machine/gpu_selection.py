@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.machine.gpu import Gpu
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Text
-from acceptance.core.parts import part
+from acceptance.core.parts import Component, part
 from acceptance.core.unmeasured import Unmeasured
 
 _T = TypeVar("_T")

@@ -17,10 +17,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit, LimitError, number
 from acceptance.core.nearest import nearest
-from acceptance.core.parts import ITSELF, Core, Function, Gpu, Named, Socket
+from acceptance.core.parts import ITSELF, Component, Core, Function, Gpu, Named, Socket
 from acceptance.core.plain_text import same_text
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
@@ -341,24 +340,14 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     for keys, names in named:
         for index, name in _repeated(names):
             yield [*keys, index], f"{spell([*keys, index])} names {name} again: name each once"
-    for index, gpu in enumerate(machine.gpu):
-        if gpu.address is not None and gpu.count > 1:
-            yield (
-                ["gpu", index, "count"],
-                (
-                    f"{spell(['gpu', index])} has one address, so its count cannot be "
-                    f"{gpu.count}: remove one"
-                ),
-            )
-    for index, disk in enumerate(machine.disk):
-        if disk.serial is not None and disk.count > 1:
-            yield (
-                ["disk", index, "count"],
-                (
-                    f"{spell(['disk', index])} has one serial, so its count cannot be "
-                    f"{disk.count}: remove one"
-                ),
-            )
+    alone = [
+        *(("gpu", at, "address", gpu.address, gpu.count) for at, gpu in enumerate(machine.gpu)),
+        *(("disk", at, "serial", disk.serial, disk.count) for at, disk in enumerate(machine.disk)),
+    ]
+    for table, index, what, own, number_of in alone:
+        if own is not None and number_of > 1:
+            text = f"{spell([table, index])} has one {what}, so its count cannot be {number_of}"
+            yield [table, index, "count"], f"{text}: remove one"
     yield from _new_disk_problems(machine)
     yield from _scratch_problems(machine)
     yield from _pair_problems(machine)
@@ -421,20 +410,8 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
         key_text, both = spell(key), frozenset(pair.between)
         if len(both) == 1:
             yield [*key, "between"], f"{key_text} names GPU {pair.between[0]} twice: name two"
-        elif count is None:
-            yield (
-                [*key, "between"],
-                f"{key_text} names GPUs, and the file does not say how many there are: add gpus",
-            )
-        elif max(both) >= count:
-            numbers = f"numbered from 0 to {count - 1}" if count else "none"
-            yield (
-                [*key, "between"],
-                (
-                    f"{key_text} names GPU {max(both)}, but the declared GPUs are {numbers}: "
-                    "correct it"
-                ),
-            )
+        elif text := _undeclared(both, count):
+            yield [*key, "between"], f"{key_text} {text}"
         elif both in seen:
             yield (
                 [*key, "between"],
@@ -449,20 +426,18 @@ def _network_problems(machine: Machine) -> Iterator[Problem]:
     count = machine.gpu_count()
     for index, link in enumerate(machine.network):
         key: KeyPath = ["network", index, "gpus"]
-        if link.gpus and count is None:
-            yield (
-                key,
-                f"{spell(key)} names GPUs, and the file does not say how many there are: add gpus",
-            )
-        elif link.gpus and max(link.gpus) >= (count or 0):
-            numbers = f"numbered from 0 to {count - 1}" if count else "none"
-            yield (
-                key,
-                (
-                    f"{spell(key)} names GPU {max(link.gpus)}, but the declared GPUs are "
-                    f"{numbers}: correct it"
-                ),
-            )
+        if link.gpus and (text := _undeclared(link.gpus, count)):
+            yield key, f"{spell(key)} {text}"
+
+
+def _undeclared(numbers: Iterable[int], count: int | None) -> str | None:
+    """What is wrong with GPUs that a table names by their numbers; `count` are declared."""
+    if count is None:
+        return "names GPUs, and the file does not say how many there are: add gpus"
+    if (last := max(numbers)) < count:
+        return None
+    declared = f"numbered from 0 to {count - 1}" if count else "none"
+    return f"names GPU {last}, but the declared GPUs are {declared}: correct it"
 
 
 def _repeated(names: Iterable[str | None]) -> Iterator[tuple[int, str]]:

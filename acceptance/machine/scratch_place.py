@@ -9,10 +9,9 @@ import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Message, Values
-from acceptance.core.parts import part
+from acceptance.core.parts import Component, part
 from acceptance.core.regular_file import size
 from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.machine_file import DeclaredScratch

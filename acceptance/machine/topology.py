@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
-from acceptance.core.parts import GPUS
+from acceptance.core.parts import GPUS, Component
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, NvmlPair, PciPlace
 
@@ -107,7 +106,7 @@ def cards(inventory: Inventory) -> dict[str, str]:
 
 
 def addresses(inventory: Inventory) -> tuple[str, ...]:
-    """The PCI addresses of everything in the matrix, for `pci_place.read`."""
+    """The PCI addresses of everything in the matrix, for `pci.places`."""
     return (*(gpu.pci_address for gpu in gpus(inventory)), *cards(inventory).values())
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.unmeasured import Unmeasured
 
 VIRTUAL_DISK = "a virtual disk has no SMART report"

@@ -17,7 +17,6 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder, segment
 from acceptance.journal.run import Run
-from acceptance.machine.changes import UnreadableRun
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
@@ -75,7 +74,7 @@ def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[Messag
     """
     try:
         run = journal_run.read(folder)
-    except (segment.JournalError, UnreadableRun, OSError) as error:
+    except (segment.JournalError, OSError) as error:
         told = Message("verdict_untold", {"run": str(folder), "why": said(error)})
         return (told, *notify_no_run(one_line(words.message(told)), settings))
     return notify_run(run, settings)

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
+from acceptance.baseline.changes import CHANGES
 from acceptance.core.judgement import Judgement
 from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.run import Run
-from acceptance.machine import changes
-from acceptance.machine.changes import CHANGES
 from acceptance.reports import headline
 from acceptance.reports.exposition import Metric, metric, render
 
@@ -117,11 +116,11 @@ def _run(run: Run) -> Iterator[Metric]:
         "How long the last run took; absent when it was cut off.",
         ended.boot_s - began.boot_s if ended and same_boot else None,
     )
-    birth = changes.baseline_of(run.plan)
+    baseline = run.plan.baseline
     yield metric(
         "rigproof_baseline_timestamp_seconds",
         "When the run began that accepted the machine; absent where none was accepted.",
-        _moment(birth.utc) if birth else None,
+        _moment(baseline.utc) if baseline else None,
     )
     yield metric(
         "rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail"))

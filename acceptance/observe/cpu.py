@@ -12,6 +12,7 @@ from acceptance.machine.inventory import Cache, CoreGroup, Cpu
 from acceptance.observe import sysfs
 from acceptance.observe.sysfs import SysfsError
 
+_SIZE = re.compile(r"(\d+)([KMG])")
 _KIB = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # What boards write where a processor shall have no limit: 15 bits in steps of 1/8 W
 # (MSR_PKG_POWER_LIMIT, Intel's manual, volume 3B) hold at most 4095.9 W.
@@ -194,13 +195,8 @@ def _caches(system: Path, online: tuple[int, ...]) -> tuple[Cache, ...]:
 
 def _size(path: Path) -> int:
     """Size in bytes; 0 if the kernel does not know it."""
-    value = sysfs.text(path)
-    if value is None:
-        return 0
-    match = re.fullmatch(r"(\d+)([KMG])", value)
-    if match is None:
-        raise sysfs.unexpected("no_cache_size_in_file", path, value)
-    return int(match[1]) * _KIB[match[2]]
+    match = sysfs.matched("no_cache_size_in_file", path, _SIZE)
+    return 0 if match is None else int(match[1]) * _KIB[match[2]]
 
 
 def _governor(system: Path, online: tuple[int, ...]) -> str | None:

@@ -11,7 +11,7 @@ from acceptance.machine.inventory import Disk
 from acceptance.observe import pci, sysfs
 
 _FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_SATA_SPEED = re.compile(r"(\d+(?:\.\d+)?) Gbps")
+_SATA_SPEED = re.compile(r"(\d+(?:\.\d+)?) Gbps|<unknown>")
 # ACS, IDENTIFY DEVICE word 76: bits 1 to 3 say which generations of SATA the disk has.
 _CAPABILITIES = 76
 _GENERATIONS = ((1 << 3, 6.0), (1 << 2, 3.0), (1 << 1, 1.5))
@@ -97,13 +97,8 @@ def _sata_state(block: Path) -> tuple[Path, Path] | None:
 
 
 def _gbps(path: Path) -> float | None:
-    value = sysfs.text(path)
-    if value is None or value == "<unknown>":
-        return None
-    match = _SATA_SPEED.fullmatch(value)
-    if match is None:
-        raise sysfs.unexpected("no_sata_speed_in_file", path, value)
-    return float(match[1])
+    match = sysfs.matched("no_sata_speed_in_file", path, _SATA_SPEED)
+    return float(match[1]) if match and match[1] else None
 
 
 def _most(path: Path) -> float | None:

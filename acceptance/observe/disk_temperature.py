@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.machine.inventory import Disk
 from acceptance.observe import sysfs
 

@@ -10,7 +10,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.observe.event import KernelEvent, Severity, clean, pci_function, table, worse
 from acceptance.observe.kernel_line import KernelLine
 

@@ -10,8 +10,7 @@ from functools import cache
 from typing import Any, Literal
 
 from acceptance import resources
-from acceptance.core.component import Component
-from acceptance.core.parts import Function
+from acceptance.core.parts import Component, Function
 from acceptance.core.record import Event, Suspicion
 
 Severity = Literal["fatal", "error", "warning", "info"]

@@ -46,6 +46,13 @@ def mounts(text: str) -> tuple[Mount, ...]:
     return tuple(_mount(line) for line in text.split("\n") if line)
 
 
+def _mounted(root: Path) -> tuple[Mount, ...]:
+    text = sysfs.content(root / "proc/self/mountinfo")
+    if text is None:
+        raise FilesystemError("mounts_unread", path=str(root / "proc/self/mountinfo"))
+    return mounts(text.decode("utf-8", errors="surrogateescape"))
+
+
 def _mount(line: str) -> Mount:
     left, _, right = line.partition(" - ")
     before, after = left.split(" "), right.split(" ")
@@ -106,10 +113,7 @@ def read(path: Path, root: Path = Path("/")) -> Filesystem:
     show it, OSError where the path is not there.
     """
     place = path.resolve(strict=True)
-    text = sysfs.content(root / "proc/self/mountinfo")
-    if text is None:
-        raise FilesystemError("mounts_unread", path=str(root / "proc/self/mountinfo"))
-    listed = mounts(text.decode("utf-8", errors="surrogateescape"))
+    listed = _mounted(root)
     mount = holder(PurePosixPath(place), listed)
     room = os.statvfs(place)
     block = _block(mount, root)
@@ -134,11 +138,8 @@ def local(root: Path = Path("/")) -> dict[str, bool]:
     A filesystem is mounted at several places, and writable if it is at one of them. Images in files
     (loop devices) are left out. Raises FilesystemError where the kernel does not show the mounts.
     """
-    text = sysfs.content(root / "proc/self/mountinfo")
-    if text is None:
-        raise FilesystemError("mounts_unread", path=str(root / "proc/self/mountinfo"))
     found: dict[str, bool] = {}
-    for mount in mounts(text.decode("utf-8", errors="surrogateescape")):
+    for mount in _mounted(root):
         if mount.kind in LOCAL and not mount.source.startswith("/dev/loop"):
             found[mount.source] = found.get(mount.source, False) or not mount.read_only
     return found

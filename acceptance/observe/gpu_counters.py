@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from acceptance.machine.inventory import GpuCounters
@@ -66,43 +68,30 @@ def counters_from(
     )
 
 
-def _ecc(kind: int, counter: int) -> _Function:
-    return lambda nvml, handle: ask_or_none(
-        nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter
-    )
-
-
-def _remapped(place: int) -> _Function:
+def _count(
+    function: str, *arguments: int, read: Callable[[Any], int] = lambda answer: answer
+) -> _Function:
     def asked(nvml: Any, handle: Any) -> int | None:
-        rows = ask_or_none(nvml, "nvmlDeviceGetRemappedRows", handle)
-        return None if rows is None else rows[place]
+        answer = ask_or_none(nvml, function, handle, *arguments)
+        return None if answer is None else read(answer)
 
     return asked
 
 
-def _retired(cause: int) -> _Function:
-    def asked(nvml: Any, handle: Any) -> int | None:
-        pages = ask_or_none(nvml, "nvmlDeviceGetRetiredPages", handle, cause)
-        return None if pages is None else len(pages)
-
-    return asked
-
-
+_ecc = partial(_count, "nvmlDeviceGetTotalEccErrors")
+_remapped = partial(_count, "nvmlDeviceGetRemappedRows")
+_retired = partial(_count, "nvmlDeviceGetRetiredPages", read=len)
 _FUNCTIONS: dict[str, _Function] = {
     "ecc_corrected": _ecc(_CORRECTED, _VOLATILE),
     "ecc_uncorrected": _ecc(_UNCORRECTED, _VOLATILE),
     "ecc_corrected_total": _ecc(_CORRECTED, _AGGREGATE),
     "ecc_uncorrected_total": _ecc(_UNCORRECTED, _AGGREGATE),
-    "remapped_corrected": _remapped(0),
-    "remapped_uncorrected": _remapped(1),
-    "remap_pending": _remapped(2),
-    "remap_failed": _remapped(3),
+    "remapped_corrected": _remapped(read=itemgetter(0)),
+    "remapped_uncorrected": _remapped(read=itemgetter(1)),
+    "remap_pending": _remapped(read=itemgetter(2)),
+    "remap_failed": _remapped(read=itemgetter(3)),
     "retired_single": _retired(_SINGLE),
     "retired_double": _retired(_DOUBLE),
-    "retired_pending": lambda nvml, handle: ask_or_none(
-        nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle
-    ),
-    "pcie_replays": lambda nvml, handle: ask_or_none(
-        nvml, "nvmlDeviceGetPcieReplayCounter", handle
-    ),
+    "retired_pending": _count("nvmlDeviceGetRetiredPagesPendingStatus"),
+    "pcie_replays": _count("nvmlDeviceGetPcieReplayCounter"),
 }

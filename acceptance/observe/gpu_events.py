@@ -22,15 +22,15 @@ _XID = 8  # nvml.h, nvmlEventTypeXidCriticalError
 class XidListener:
     """Listens for the Xid events of GPUs, which are named by PCI address.
 
-    `deaf` says, by address, why a GPU's events cannot be received.
+    `unsubscribed` says, by address, why a GPU's events cannot be received.
     """
 
     def __init__(self, nvml: Any) -> None:
-        self.deaf: dict[str, Text] = {}
+        self.unsubscribed: dict[str, Text] = {}
         self._nvml = nvml
         self._set: Any = None
         self._addresses: dict[object, str] = {}
-        self._heard: list[str] = []
+        self._subscribed: list[str] = []
 
     def listen(self, handles: Mapping[str, Any]) -> None:
         """Listen to these GPUs and no others.
@@ -44,16 +44,16 @@ class XidListener:
                 self._register(address, handle)
             except self._nvml.NVMLError as refusal:
                 if refusal.value not in LOST:  # a loss is reported by the readings
-                    self.deaf[address] = str(refusal)
+                    self.unsubscribed[address] = str(refusal)
 
     def _register(self, address: str, handle: Any) -> None:
         if not (ask(self._nvml, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & _XID:
-            self.deaf[address] = Message("no_xid_events")
+            self.unsubscribed[address] = Message("no_xid_events")
             return
         if self._set is None:
             self._set = self._nvml.nvmlEventSetCreate()
         self._nvml.nvmlDeviceRegisterEvents(handle, _XID, self._set)
-        self._heard.append(address)
+        self._subscribed.append(address)
 
     def poll(self) -> list[tuple[int, str | None]]:
         """Events since the last call, at most AT_ONCE.
@@ -77,10 +77,10 @@ class XidListener:
         if self._set is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlEventSetFree(self._set)
-        self._set, self._heard = None, []
+        self._set, self._subscribed = None, []
 
     def _give_up(self, refusal: Exception) -> None:
-        self.deaf |= dict.fromkeys(self._heard, str(refusal))
+        self.unsubscribed |= dict.fromkeys(self._subscribed, str(refusal))
         self.close()
 
 

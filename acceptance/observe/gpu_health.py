@@ -48,23 +48,6 @@ def _sram(nvml: Any, handle: Any) -> _Values:
     return {"sram_threshold_exceeded": status.bThresholdExceeded != 0}
 
 
-def _repair(nvml: Any, handle: Any) -> _Values:
-    pending = ask(nvml, "nvmlDeviceGetRepairStatus", handle)
-    if pending is None:
-        return {}
-    return {"channel_repair_pending": pending[0] != 0, "tpc_repair_pending": pending[1] != 0}
-
-
-def _unrepairable(nvml: Any, handle: Any) -> _Values:
-    flag = ask(nvml, "nvmlDeviceGetUnrepairableMemoryFlag_v1", handle)
-    return {} if flag is None else {"memory_unrepairable": flag != 0}
-
-
-def _banks(nvml: Any, handle: Any) -> _Values:
-    histogram = ask(nvml, "nvmlDeviceGetRowRemapperHistogram", handle)
-    return {} if histogram is None else {"banks_without_spare": histogram.none}
-
-
 def _inforom(nvml: Any, handle: Any) -> _Values:
     """By the function's own error: it gives no value."""
     validate = getattr(nvml, "nvmlDeviceValidateInforom", None)
@@ -95,11 +78,34 @@ def _recovery(nvml: Any, handle: Any) -> _Values:
     return {"recovery_action": int(told[0])} if told else {}
 
 
+def _answer(
+    function: str, values: Callable[[Any], _Values]
+) -> tuple[str, Callable[[Any, Any], _Values]]:
+    """A function, and the reader of the values in its answer."""
+
+    def reader(nvml: Any, handle: Any) -> _Values:
+        answer = ask(nvml, function, handle)
+        return {} if answer is None else values(answer)
+
+    return function, reader
+
+
 _READERS: tuple[tuple[str, Callable[[Any, Any], _Values]], ...] = (
     ("nvmlDeviceGetSramEccErrorStatus", _sram),
-    ("nvmlDeviceGetRepairStatus", _repair),
-    ("nvmlDeviceGetUnrepairableMemoryFlag_v1", _unrepairable),
-    ("nvmlDeviceGetRowRemapperHistogram", _banks),
+    _answer(
+        "nvmlDeviceGetRepairStatus",
+        lambda pending: {
+            "channel_repair_pending": pending[0] != 0,
+            "tpc_repair_pending": pending[1] != 0,
+        },
+    ),
+    _answer(
+        "nvmlDeviceGetUnrepairableMemoryFlag_v1", lambda flag: {"memory_unrepairable": flag != 0}
+    ),
+    _answer(
+        "nvmlDeviceGetRowRemapperHistogram",
+        lambda histogram: {"banks_without_spare": histogram.none},
+    ),
     ("nvmlDeviceValidateInforom", _inforom),
     ("nvmlDeviceGetFieldValues", _recovery),
 )

@@ -6,7 +6,7 @@ A reading that NVML does not offer, or refuses at this moment, is absent: no val
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -140,13 +140,16 @@ class Sampler:
             yield "temperature_margin_c", float(margin)
 
     def _power_and_clocks(self) -> Iterator[tuple[str, float]]:
-        for name, divisor, function, *arguments in _PLAIN:
-            value = self._told((name,), function, *arguments)
-            if value is not None:
-                yield name, value / divisor
+        yield from self._scaled(_PLAIN)
         use = self._told(("utilisation",), "nvmlDeviceGetUtilizationRates")
         if use is not None:
             yield "utilisation", use.gpu / 100.0
+
+    def _scaled(self, table: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, float]]:
+        for name, divisor, function, *arguments in table:
+            value = self._told((name,), function, *arguments)
+            if value is not None:
+                yield name, value / divisor
 
     def _reasons(self) -> Iterator[tuple[str, float]]:
         flags = (*REASONS, clock_reasons.UNKNOWN)
@@ -160,10 +163,7 @@ class Sampler:
 
     def _settings(self) -> Iterator[tuple[str, float]]:
         """Settings of the GPU, made by a person or a program; a mode is 0 or 1, as it is now."""
-        for name, divisor, function, *arguments in _SET:
-            value = self._told((name,), function, *arguments)
-            if value is not None:
-                yield name, value / divisor
+        yield from self._scaled(_SET)
         for name, function in (
             ("ecc_enabled", "nvmlDeviceGetEccMode"),
             ("mig_enabled", "nvmlDeviceGetMigMode"),

@@ -16,7 +16,6 @@ from acceptance.observe import (
     network,
     nvml,
     pci,
-    pci_place,
     storage,
 )
 from acceptance.process import command
@@ -53,7 +52,7 @@ def observe(
         pci=functions,
         board=board.read(root),
         nvml=answer,
-        places=pci_place.read(root, tuple(dict.fromkeys(placed))),
+        places=pci.places(root, tuple(dict.fromkeys(placed))),
         writable=_writable(root),
     )
     return replace(found, counters=kernel_counters.read(found, root))

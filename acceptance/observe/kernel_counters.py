@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.core.component import Component
-from acceptance.core.parts import MEMORY, parse
+from acceptance.core.parts import MEMORY, Component, parse
 from acceptance.machine import topology
 from acceptance.machine.inventory import Inventory
 from acceptance.observe import sysfs

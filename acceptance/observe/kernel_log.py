@@ -10,8 +10,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from acceptance.core.component import Component
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.observe import aer_events, memory_events, unknown_line
 from acceptance.observe.driver_events import NvidiaReader
 from acceptance.observe.event import RANK, KernelEvent, clean, pci_function, table

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Named, Part, parse
+from acceptance.core.parts import Component, Named, Part, parse
 from acceptance.observe.event import KernelEvent, Severity, clean
 from acceptance.observe.kernel_line import KernelLine
 

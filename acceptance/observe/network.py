@@ -146,10 +146,7 @@ def _port(port: Path) -> NetworkLink:
     if state is not None and state not in _STATES:
         raise sysfs.unexpected("no_port_state_in_file", port / "state", state)
     up = state in ("ACTIVE", "ACTIVE_DEFER")
-    rate = sysfs.text(port / "rate")
-    match = _RATE.fullmatch(rate or "")
-    if rate is not None and match is None:
-        raise sysfs.unexpected("no_rate_in_file", port / "rate", rate)
+    match = sysfs.matched("no_rate_in_file", port / "rate", _RATE)
     link = NetworkLink(
         name=f"{device.name}/{port.name}",
         kind="infiniband",
@@ -183,13 +180,8 @@ def _port_counters(port: Path) -> dict[str, int]:
 
 def _numbered(path: Path) -> str | None:
     """The word of a state that is written with its number: "4: ACTIVE"."""
-    value = sysfs.text(path)
-    if value is None:
-        return None
-    match = _NUMBERED.fullmatch(value)
-    if match is None:
-        raise sysfs.unexpected("no_port_state_in_file", path, value)
-    return match[1]
+    match = sysfs.matched("no_port_state_in_file", path, _NUMBERED)
+    return None if match is None else match[1]
 
 
 def _pci_address(device: Path) -> str | None:

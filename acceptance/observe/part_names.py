@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
-from acceptance.core.parts import GPUS, Gpu, parse
+from acceptance.core.parts import GPUS, Component, Gpu, parse
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink
 from acceptance.observe import sysfs

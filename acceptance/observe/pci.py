@@ -1,4 +1,4 @@
-"""NVIDIA's functions on the PCI bus, and their links.
+"""NVIDIA's functions on the PCI bus, their links, and places in the tree.
 
 They are visible without a driver.
 """
@@ -6,14 +6,17 @@ They are visible without a driver.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from acceptance.machine.inventory import PciFunction
+from acceptance.machine.inventory import PciFunction, PciPlace
 from acceptance.observe import sysfs
 
 # SMBIOS reference specification (DSP0134), structure 9, System Slots, since version 2.6.
 _DESIGNATION, _SEGMENT, _BUS, _FUNCTION, _LEAST = 0x04, 0x0D, 0x0F, 0x10, 0x11
 _NONE = 0xFF
+_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}")
 
 
 def read_slots(root: Path) -> dict[str, str]:
@@ -70,7 +73,7 @@ def slot_of(address: str, port: str, named: dict[str, str]) -> str | None:
 NVIDIA = 0x10DE
 # Class codes of the PCI Code and ID Assignment Specification: VGA controller, 3D controller.
 _DISPLAY = ("0300", "0302")
-_SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?")
+_SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s(?: PCIe)?|Unknown.*", re.DOTALL)
 # Widths in PCI Express. A card that does not answer reads as 63, a link of unknown width as 0 or
 # 255.
 _WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})
@@ -143,13 +146,8 @@ def speed(path: Path) -> float | None:
 
     Raises SysfsError for a value that is no speed.
     """
-    value = sysfs.text(path)
-    if value is None or value.startswith("Unknown"):
-        return None
-    match = _SPEED.fullmatch(value)
-    if match is None:
-        raise sysfs.unexpected("no_link_speed_in_file", path, value)
-    return float(match[1])
+    match = sysfs.matched("no_link_speed_in_file", path, _SPEED)
+    return float(match[1]) if match and match[1] else None
 
 
 def width(path: Path) -> int | None:
@@ -163,3 +161,25 @@ def width(path: Path) -> int | None:
     if lanes not in _WIDTHS:
         raise sysfs.unexpected("no_link_width_in_file", path, value)
     return lanes
+
+
+def places(root: Path, addresses: Iterable[str]) -> dict[str, PciPlace]:
+    """The places of these functions, by address.
+
+    A function that sysfs does not show below a host bridge is absent. Raises SysfsError for a file
+    with an unknown value.
+    """
+    found = {}
+    for address in addresses:
+        device = root / "sys/bus/pci/devices" / address
+        parts = device.resolve().parts if device.exists() else ()
+        hosts = [part for part in parts if _HOST_BRIDGE.fullmatch(part)]
+        if hosts:
+            below = parts[parts.index(hosts[-1]) + 1 :]
+            bridges = tuple(part for part in below if _ADDRESS.fullmatch(part) and part != address)
+            node = sysfs.number(device / "numa_node")
+            cpus = sysfs.cpus(device / "local_cpulist")
+            found[address] = PciPlace(
+                address, hosts[-1], bridges, None if node == -1 else node, cpus
+            )
+    return found

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Text, Value, Values, known
+from acceptance.core.parts import Component
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory

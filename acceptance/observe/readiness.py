@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from acceptance.core import plain_text, record
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, known
+from acceptance.core.parts import Component
 from acceptance.machine.gpu import Gpu, joined
 from acceptance.machine.inventory import (
     GpuProcess,

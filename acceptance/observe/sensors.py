@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import Component
 from acceptance.expect.sensor_range import CPU_C
 
 # Unit of every reading. Raw fields have it in their name too.
@@ -176,14 +178,13 @@ class SampleThinner:
     """Keeps the journal of a long run small.
 
     It keeps every sample of the first hour, and then one for each 10 s with mean, minimum and
-    maximum. A reading that did not change has only a mean. `put` calls `keep(values, span_s, low,
-    high)` for each sample to be written.
+    maximum. A reading that did not change has only a mean. `put` calls `write` with each sample
+    that is to be written; `component` is the GPU that it is of.
     """
 
-    keep: Callable[
-        [dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None
-    ]
+    write: Callable[[Sample], None]
     began_s: float
+    component: Component | None = None
     whole_s: float = 3600.0
     span_s: float = 10.0
     _group: list[dict[str, float]] = field(default_factory=list)
@@ -192,7 +193,7 @@ class SampleThinner:
     def put(self, now_s: float, values: dict[str, float]) -> None:
         """Add one sample."""
         if now_s - self.began_s < self.whole_s:
-            self.keep(values, 0.0, None, None)
+            self.write(Sample(values, component=self.component))
             return
         if not self._group:
             self._group_began_s = now_s
@@ -218,4 +219,4 @@ class SampleThinner:
             for name, column in columns.items()
         }
         low, high = ({name: one[name] for name in one if name not in steady} for one in (low, high))
-        self.keep(mean, now_s - self._group_began_s, low, high)
+        self.write(Sample(mean, now_s - self._group_began_s, low, high, self.component))

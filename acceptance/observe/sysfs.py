@@ -13,6 +13,7 @@ from acceptance.wording.errors import WordedError
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EOPNOTSUPP})
 _REFUSED = frozenset({errno.EACCES, errno.EPERM})
+_NUMBER = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 _CPUS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -74,17 +75,27 @@ def content(path: Path) -> bytes | None:
         return None
 
 
+def matched(code: str, path: Path, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """The file's whole text as this pattern has it; None if `text` is None.
+
+    Raises SysfsError with this code for anything else.
+    """
+    value = text(path)
+    if value is None:
+        return None
+    match = pattern.fullmatch(value)
+    if match is None:
+        raise unexpected(code, path, value)
+    return match
+
+
 def number(path: Path) -> int | None:
     """The whole number in a file, decimal or `0x...`; None if `text` is None.
 
     Raises SysfsError for anything else.
     """
-    value = text(path)
-    if value is None:
-        return None
-    if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", value):
-        raise unexpected("no_number_in_file", path, value)
-    return int(value, 16 if value.startswith("0x") else 10)
+    match = matched("no_number_in_file", path, _NUMBER)
+    return None if match is None else int(match[0], 16 if match[0].startswith("0x") else 10)
 
 
 def cpus(path: Path) -> tuple[int, ...] | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Named
+from acceptance.core.parts import Component, Named
 from acceptance.observe.event import KernelEvent, clean, pci_function, table
 from acceptance.observe.kernel_line import KernelLine
 

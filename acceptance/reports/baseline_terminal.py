@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
-from acceptance.core.parts import ITSELF
+from acceptance.core.parts import ITSELF, Component
 from acceptance.history.baseline import BaselineValue, Certificate
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal

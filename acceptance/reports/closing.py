@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.language import Language
 from acceptance.core.message import Quantity, Range
-from acceptance.core.parts import ITSELF, parse
+from acceptance.core.parts import ITSELF, Component, parse
 from acceptance.machine import waiver_lines
 from acceptance.reports import explanation
 from acceptance.reports.locations import Locations

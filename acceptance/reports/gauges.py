@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import clock_reasons
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Listed, Message, Quantity
-from acceptance.core.parts import ITSELF, parse
+from acceptance.core.parts import ITSELF, Component, parse
 from acceptance.core.record import HARMFUL, CheckEnded, CheckStarted, Entry, Event, Measured, Note
 from acceptance.expect.sensor_range import THROUGHPUT
 from acceptance.reports.text import one_line

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from acceptance.core.advice import Advice
-from acceptance.core.component import Component
-from acceptance.core.parts import Function, parse
+from acceptance.core.parts import Component, Function, parse
 from acceptance.core.site import SiteChecks
 from acceptance.diagnosis.causes import NO_EVIDENCE, Evidence, evidence
 from acceptance.expect import site_families

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
 from acceptance.core.language import Language
 from acceptance.core.limit import Grade, Limit, number
-from acceptance.core.parts import CPU
+from acceptance.core.parts import CPU, Component
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import CheckStarted, Entry, Measured
 from acceptance.expect import sensor_range

@@ -24,12 +24,10 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core import reduction_message
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, MACHINE
+from acceptance.core.parts import CPU, MACHINE, Component
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal.run import Run
@@ -121,9 +119,7 @@ def _run_start(run: Run, hardware: Sequence[Object]) -> Object:
         "parameters": {
             "profile": run.verdict.profile,
             "scope": run.verdict.scope,
-            "shortened": [
-                words.message(reduction_message.of(one)) for one in run.verdict.shortened
-            ],
+            "shortened": [words.message(one.message) for one in run.verdict.shortened],
             "inventory_declared": run.verdict.inventory_declared,
         },
         "dutInfo": {**info, "softwareInfos": software},

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from acceptance.core import reduction_message
 from acceptance.core.collection import SITE
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement, covers
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, known
-from acceptance.core.plan import Due, Plan, Reduction
+from acceptance.core.plan import Due, Plan, Reduction, reductions_message
 from acceptance.core.record import Outcome
-from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
+from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
@@ -26,7 +25,6 @@ from acceptance.reports.text import one_line
 from acceptance.wording import quantities, words
 
 MOST_NAMES = 3
-ExitCode = Literal[0, 1, 3]
 
 
 def closing_line(run: Run, language: Language = ENGLISH) -> str:
@@ -127,7 +125,7 @@ def no_acceptance(part: Verdict | Plan, language: Language = ENGLISH) -> str:
 
 def reductions(shortened: Sequence[Reduction], language: Language = ENGLISH) -> str:
     """What is less than the profile's own, on one line; of many loads the first ones."""
-    return words.message(reduction_message.of_all(shortened), language)
+    return words.message(reductions_message(shortened), language)
 
 
 def counts(verdict: Verdict, language: Language = ENGLISH) -> str:
@@ -253,12 +251,6 @@ def finding_lines(findings: Iterable[Finding], places: Locations) -> Iterator[st
 def to_waive(language: Language) -> str:
     """What to do with the lines of a waiver that follow."""
     return language("To waive this, add to the machine file")
-
-
-def exit_code(verdict: Verdict) -> ExitCode:
-    """0 PASS, 1 FAIL, 3 UNJUDGED."""
-    codes: dict[VerdictWord, ExitCode] = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
-    return codes[verdict.verdict]
 
 
 def provenance(run: Run, language: Language = ENGLISH) -> dict[str, str]:

@@ -18,12 +18,12 @@ from rich.text import Text
 
 from acceptance.core import plain_text
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, SESSIONS
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import (
     CheckEnded,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 # disturb what is measured.
 FRAMES = 1.0
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
-_VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
+VERDICT_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # the source of an event, for people
 _ABOUT = 300  # characters of what came of a check, off a terminal
 _LEAST_ABOUT = 30  # and on a narrow one
@@ -408,7 +408,7 @@ class Terminal(LineWriter):
                     spoken=run.seal.spoken or "",
                 )
             )
-        self.say(summary.closing_line(run, language), _VERDICT[verdict.verdict])
+        self.say(summary.closing_line(run, language), f"bold {VERDICT_STYLE[verdict.verdict]}")
 
     def _detail(self, text: str) -> None:
         """Print a line below an entry; a command is not wrapped, so that it can be copied."""

@@ -23,10 +23,9 @@ from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Values
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
+from acceptance.core.verdict import EXIT_CODES, CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
-from acceptance.machine import changes
 from acceptance.reports import headline, plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.headline import Headline
@@ -465,10 +464,11 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _verdict(
-    word: VerdictWord, code: int, violations: dict[str, int], unjudged: dict[str, int]
+    word: VerdictWord, violations: dict[str, int], unjudged: dict[str, int]
 ) -> dict[str, Any]:
     """A rule that types cannot express: the exit code and the reasons that go with a verdict."""
-    then = {"exit_code": {"const": code}, "violations": violations, "unjudged": unjudged}
+    code = {"const": EXIT_CODES[word]}
+    then = {"exit_code": code, "violations": violations, "unjudged": unjudged}
     return {"if": {"properties": {"verdict": {"const": word}}}, "then": {"properties": then}}
 
 
@@ -479,9 +479,9 @@ def schema() -> dict[str, Any]:
     none, some = {"maxItems": 0}, {"minItems": 1}
     planned = ["scope", "profile", "inventory_declared"]
     rules = [
-        _verdict("PASS", 0, none, none),
-        _verdict("FAIL", 1, some, {}),
-        _verdict("UNJUDGED", 3, none, some),
+        _verdict("PASS", none, none),
+        _verdict("FAIL", some, {}),
+        _verdict("UNJUDGED", none, some),
         # Only a run without a plan in its journal may lack these, and such a run is no PASS.
         {"if": {"properties": {"checks": some}}, "then": {"required": planned}},
         {
@@ -618,7 +618,7 @@ def render(run: Run) -> bytes:
     """The content of verdict.json."""
     verdict, where = run.verdict, find_locations(run)
     load_s = {check.id: check.load_s for check in run.plan.checks}
-    baseline = changes.baseline_of(run.plan)
+    baseline = run.plan.baseline
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
@@ -626,7 +626,7 @@ def render(run: Run) -> bytes:
     content = File(
         schema=SCHEMA,
         verdict=verdict.verdict,
-        exit_code=summary.exit_code(verdict),
+        exit_code=verdict.exit_code,
         run_id=verdict.run_id,
         violations=rows("fail"),
         duplicates=tuple(_row(finding, where) for finding in verdict.duplicates()) or UNSET,
@@ -794,16 +794,13 @@ def read(content: bytes) -> File:
     code, violations, unjudged = found.exit_code, bool(found.violations), bool(found.unjudged)
     planned = UNSET not in (found.scope, found.profile, found.inventory_declared)
     rules = {
-        "PASS": code == 0
-        and not violations
-        and not unjudged
-        and bool(found.checks)
-        and found.skipped is UNSET,
-        "FAIL": code == 1 and violations,
-        "UNJUDGED": code == 3 and not violations and unjudged,
+        "PASS": not violations and not unjudged and bool(found.checks) and found.skipped is UNSET,
+        "FAIL": violations,
+        "UNJUDGED": not violations and unjudged,
     }
+    agrees = code == EXIT_CODES[found.verdict] and rules[found.verdict]
     shortened = found.shortened is UNSET or found.scope == "partial"
-    if not rules[found.verdict] or (found.checks and not planned) or not shortened:
+    if not agrees or (found.checks and not planned) or not shortened:
         raise UnreadableVerdict("verdict_contradicts", verdict=found.verdict, code=code)
     for check in found.checks:
         for figure in check.measurements:

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import GIB
-from acceptance.core.parts import CPU, GPUS, MEMORY
+from acceptance.core.parts import CPU, GPUS, MEMORY, Component
 from acceptance.journal.run import Run
 
 RAM, GPU_MEMORY = "memory_tested", "vram_tested"  # GiB of the RAM, share of each GPU's memory

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.record import Entry, Event, ForeignProcess
 from acceptance.expect.sensor_range import THROUGHPUT
 from acceptance.journal import reader, segment

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import PartBegan, ToolRan
 from acceptance.core.message import Message, Value, known
-from acceptance.core.parts import CPU, MEMORY
+from acceptance.core.parts import CPU, MEMORY, Component
 from acceptance.core.power_steps import steps_by_check
 from acceptance.core.record import CheckStarted, Entry
 

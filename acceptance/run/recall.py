@@ -16,8 +16,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from acceptance import resources
+from acceptance.baseline import change_rules, matching
 from acceptance.core.judgement import covers
 from acceptance.core.limit_set import LimitSet
+from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
@@ -46,8 +48,6 @@ from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.journal.run import Run
-from acceptance.machine import change_rules, matching
-from acceptance.machine.machine_facts import KnownChange, MachineFacts
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
@@ -158,7 +158,7 @@ class HistoryRecall:
         made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
             rules = change_rules.read(resources.locate("changes.toml"))
-            made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
+            made = replace(made, baseline=replace(accepted.birth, book=rules, known=known))
         if plan.is_whole:  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
         return RecalledPlan(made, (*notes, *([] if plan.is_whole else map(Note, gaps))), put_off)

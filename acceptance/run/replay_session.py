@@ -17,9 +17,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message, Text, Texts
+from acceptance.core.parts import Component
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap, Unmeasured, not_offered, not_permitted

@@ -21,9 +21,9 @@ from typing import Self
 
 from acceptance.core import regular_file
 from acceptance.core.collection import matches_patterns
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message, Value
+from acceptance.core.parts import Component
 from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.machine import scratch_place
@@ -404,17 +404,17 @@ def _names(folder: int) -> set[str]:
         return {one.name for one in entries}
 
 
-def _listed(names: Sequence[str]) -> Listed:
-    return Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
-
-
 def _told(path: Path, names: Sequence[str], swept: _Swept) -> Iterator[Message]:
     values: dict[str, Value] = {"home": str(path)}
     if gone := [name for name in names if name not in swept.left]:
         size = regular_file.size(swept.size)
-        yield Message("scratch_swept", {**values, "names": _listed(gone), "size": size})
+        yield Message(
+            "scratch_swept", {**values, "names": Listed.first(gone, _SHOWN), "size": size}
+        )
     if swept.left:
-        yield Message("scratch_left", {**values, "names": _listed(sorted(set(swept.left)))})
+        yield Message(
+            "scratch_left", {**values, "names": Listed.first(sorted(set(swept.left)), _SHOWN)}
+        )
 
 
 def sweep(previous: Sequence[Scratch], root: Path = Path("/")) -> tuple[Message, ...]:

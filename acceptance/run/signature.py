@@ -22,7 +22,6 @@ from acceptance.journal import reader, run_folder, seal
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
-from acceptance.machine.changes import UnreadableRun
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError
@@ -187,7 +186,7 @@ def _hold(folder: Path, run_id: str, machine_id: str, evidence: str) -> None:
         raise SignatureError("evidence_not_whole", why=missing)
     try:
         run = journal_run.read(folder)
-    except (JournalError, UnreadableRun) as error:
+    except JournalError as error:
         raise SignatureError("evidence_not_whole", why=error.message) from error
     if run.troubles:
         raise SignatureError("evidence_not_whole", why=run.troubles)

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import nearest
-from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.site import SiteChecks
 from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.site import FamilyFile, SiteChecks
-from acceptance.core.site_names import FILE_NAME, folder_digest
+from acceptance.core.site import FILE_NAME, FamilyFile, SiteChecks, folder_digest
 from acceptance.run import write_access
 
 MOST_FILES = 256

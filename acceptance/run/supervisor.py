@@ -38,7 +38,6 @@ from acceptance.core.record import (
     SessionStarted,
     Stopped,
 )
-from acceptance.history.baseline import forgetful
 from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
@@ -285,7 +284,7 @@ class Supervisor:
         ended = [entry.body for entry in found.entries if isinstance(entry.body, SessionEnded)]
         if not all(body.complete for body in ended):
             return None  # a session that has just died is not loaded again
-        checks = journal_run.judge_live(found).verdict.checks
+        checks = journal_run.of_live(found).verdict.checks
         again = tuple(one.id for one in checks if should_repeat(one.judged, one.findings))
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
@@ -305,7 +304,7 @@ class Supervisor:
             machine_id=clock.machine_id(self._root),
             kernel_log_after=self._kernel_log_after,
             tested_parts=self._tested_parts,
-            plan=forgetful(self._plan),
+            plan=self._plan.without_past(),
             again=tuple(check.id for check in share) if name == REPEAT_SESSION else (),
             niceness=self._niceness(name),
             fail_fast=self._prepared.options.fail_fast,

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance.core.collection import segment_of
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Scratch, Sealed
 from acceptance.core.message import Listed, Message, Values
+from acceptance.core.parts import Component
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -25,7 +25,6 @@ from acceptance.core.record import (
 )
 from acceptance.journal import clock, reader, run_folder, seal, segment
 from acceptance.journal import run as journal_run
-from acceptance.machine.changes import UnreadableRun
 from acceptance.process import orphans
 from acceptance.run import open_step, outputs, scratch
 
@@ -81,8 +80,7 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
     """Close one unfinished run and write its reports.
 
     Returns what reports it, or None for another machine's run. Raises JournalError
-    when its journal cannot be read or the closing record cannot be written, UnreadableRun when it
-    cannot be judged.
+    when its journal cannot be read or judged, or the closing record cannot be written.
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
@@ -196,7 +194,7 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
             continue
         try:
             told = close(run_dir, root)
-        except (segment.JournalError, UnreadableRun) as error:
+        except segment.JournalError as error:
             about: Values = {"run": run_dir.name, "why": error.message}
             told = Message("earlier_unclosable", about)
         if told:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import by_figure, judge, peers
 from acceptance.core.message import Message, Text, known
-from acceptance.core.parts import GPUS
+from acceptance.core.parts import GPUS, Component
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap

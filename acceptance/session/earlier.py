@@ -8,6 +8,7 @@ from pathlib import Path
 from acceptance.core import regular_file
 from acceptance.core.collection import Session, segment_of
 from acceptance.core.evidence import ToolRan
+from acceptance.core.record import records
 from acceptance.journal import segment
 from acceptance.process.command import ProgramResult
 
@@ -21,9 +22,9 @@ def programs(run_dir: Path, sessions: Sequence[Session], check: str) -> tuple[Pr
     found = []
     for name in sessions:
         path = run_dir / segment_of(name)
-        for entry in segment.read_segment(path).entries if path.is_file() else ():
-            ran = entry.body
-            if isinstance(ran, ToolRan) and ran.check == check and ran.log is not None:
+        entries = segment.read_segment(path).entries if path.is_file() else ()
+        for _, ran in records(entries, ToolRan):
+            if ran.check == check and ran.log is not None:
                 out, err = (_text(run_dir / log) for log in (ran.log, f"{ran.log}.err"))
                 found.append(ProgramResult(ran.argv, ran.returncode, out, err, ran.seconds))
     return tuple(found)

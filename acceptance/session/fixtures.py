@@ -15,11 +15,10 @@ from acceptance.core.collection import (
     earlier_sessions,
     segment_of,
 )
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
 from acceptance.core.judgement import Judgement, judge
 from acceptance.core.message import Listed, Message, Text
-from acceptance.core.parts import CPU, GPUS, parse
+from acceptance.core.parts import CPU, GPUS, Component, parse
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
@@ -32,7 +31,7 @@ from acceptance.core.record import (
     Outcome,
     Skipped,
 )
-from acceptance.core.site_names import SUBJECT
+from acceptance.core.site import SUBJECT
 from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from acceptance.core import plain_text
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Listed, Message, Quantity, Value, known
-from acceptance.core.parts import Gpu, renamed
+from acceptance.core.parts import Component, Gpu, renamed
 from acceptance.core.record import Event, Note
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.journal import clock

@@ -14,9 +14,8 @@ from typing import Protocol
 
 import msgspec
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text, Value
-from acceptance.core.parts import CPU, GPUS, MEMORY, renamed
+from acceptance.core.parts import CPU, GPUS, MEMORY, Component, renamed
 from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.loads import asks, contract, protocol

@@ -13,10 +13,9 @@ from typing import NoReturn, get_args
 import msgspec
 import pytest
 
-from acceptance.core.coded import Coded
 from acceptance.core.collection import SESSIONS, SITE, segment_of
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Listed, Message, Text, Texts
+from acceptance.core.message import Coded, Listed, Message, Text, Texts
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,

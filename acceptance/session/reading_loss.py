@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Value, known
+from acceptance.core.parts import Component
 from acceptance.wording.errors import WordedError
 
 

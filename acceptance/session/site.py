@@ -21,14 +21,12 @@ import msgspec
 import pytest
 
 from acceptance.core import nearest
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message, Text, known
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
-from acceptance.core.site import FamilyFile
-from acceptance.core.site_names import SUBJECT, folder_digest
+from acceptance.core.site import SUBJECT, FamilyFile, folder_digest
 from acceptance.core.waiver import Waiver
 from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck

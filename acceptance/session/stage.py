@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, DtypeName
+from acceptance.core.parts import Component
 from acceptance.loads.copy import contract as copies
 from acceptance.loads.gemm.contract import SIZES, Ask, by_size
 from acceptance.loads.protocol import LoadTable

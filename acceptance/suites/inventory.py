@@ -10,10 +10,9 @@ from collections.abc import Iterable
 import pytest
 
 from acceptance.core import message
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message, Value
-from acceptance.core.parts import CPU, MEMORY, SYSTEM, Part
+from acceptance.core.parts import CPU, MEMORY, SYSTEM, Component, Part
 from acceptance.core.plain_text import same_text
 from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.machine.channels import channels

@@ -12,10 +12,9 @@ from statistics import median
 import pytest
 
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message, Quantity, Text
-from acceptance.core.parts import GPUS, Pair
+from acceptance.core.parts import GPUS, Component, Pair
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.expect import components

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from acceptance.core import message
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.machine import network_card

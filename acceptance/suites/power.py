@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import GPUS, MACHINE
+from acceptance.core.parts import GPUS, MACHINE, Component
 from acceptance.core.unmeasured import Gap, Unmeasured, not_offered
 from acceptance.loads.pulse.contract import MISCOMPARES
 from acceptance.loads.pulse.selection import Check as PowerCheck

@@ -11,11 +11,10 @@ from typing import TypeVar
 
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, Table
 from acceptance.core.message import Listed, Message, Quantity, Text, Values
 from acceptance.core.message import known as known_values
-from acceptance.core.parts import SYSTEM
+from acceptance.core.parts import SYSTEM, Component
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
 from acceptance.expect import new_disk
 from acceptance.expect.thresholds import thresholds

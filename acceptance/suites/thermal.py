@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.record import Outcome
 from acceptance.diagnosis import connector
 from acceptance.diagnosis.gpu_history import GpuHistory, NotMeasured

@@ -7,10 +7,9 @@ from itertools import chain
 
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import TrainedDtype
 from acceptance.core.message import Message, Text
-from acceptance.core.parts import GPUS
+from acceptance.core.parts import GPUS, Component
 from acceptance.diagnosis import digest_agreement
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.expect.sheet import Published, Sheet

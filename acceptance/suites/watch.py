@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from acceptance.core import clock_reasons
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.parts import Component
 from acceptance.core.unmeasured import Gap, no_answer, not_offered
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import (

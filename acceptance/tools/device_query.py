@@ -19,10 +19,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message, Values
-from acceptance.core.parts import MACHINE, Gpu
+from acceptance.core.parts import MACHINE, Component, Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput

@@ -37,10 +37,10 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from acceptance.core import disk_error, parts, plain_text
-from acceptance.core.component import Component
 from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
+from acceptance.core.parts import Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
 from acceptance.tools.reading import (
@@ -392,10 +392,9 @@ def wrong_blocks(text: str) -> tuple[WrongBlock, ...]:
 def _fault(said: _Said) -> Message | None:
     """What the lines prove: wrong data, or failed I/O."""
     if blocks := said.wrong:
-        shown = tuple(f"{one.offset}" for one in blocks[:_SHOWN])
-        places = Listed(shown, len(blocks) - len(shown))
+        places = Listed.first([f"{one.offset}" for one in blocks], _SHOWN)
         files = sorted({plain_text.quote(one.file) for one in blocks})
-        of = Listed(tuple(files[:_SHOWN]), len(files[_SHOWN:]))
+        of = Listed.first(files, _SHOWN)
         return Message("fio_wrong_blocks", {"n": len(blocks), "places": places, "files": of})
     if lines := [*said.wrong_too, *said.faults]:
         more = len(lines) - 1

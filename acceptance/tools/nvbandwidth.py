@@ -32,9 +32,8 @@ from itertools import chain
 from typing import Any
 
 from acceptance.core import plain_text
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text, Values, known
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error
 from acceptance.tools import reading as tools_reading

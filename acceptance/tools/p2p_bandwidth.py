@@ -34,9 +34,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Values
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.plain_text import _tidied, first_line, lines
 from acceptance.process.unreadable import UnreadableOutput, require_bounded
 from acceptance.tools.read import log_prefix

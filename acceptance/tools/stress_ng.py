@@ -16,10 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import disk_error, parts, plain_text
-from acceptance.core.component import Component
 from acceptance.core.disk_error import Operation
 from acceptance.core.message import Listed, Message, known
-from acceptance.core.parts import CPU
+from acceptance.core.parts import CPU, Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
 from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message, Text
+from acceptance.core.parts import Component
 from acceptance.core.record import Event, Note
 from acceptance.journal import segment
 
@@ -25,20 +25,20 @@ class EventLog:
     def __init__(self, path: Path, root: Path) -> None:
         self._writer = segment.Writer(path, root)
         self._seen: Counter[tuple[str, object, Component | None]] = Counter()
-        self._graves: Counter[tuple[str, bool]] = Counter()
+        self._by_severity: Counter[tuple[str, bool]] = Counter()
 
     def event(self, event: Event) -> None:
         """Journal an event, unless enough similar ones are there already."""
         name = (event.kind, event.code, event.component)
-        gravity = (event.severity, event.hardware)
-        if name not in self._seen and self._graves[gravity] >= MAX_KINDS:
-            if self._graves[gravity] == MAX_KINDS:
+        severity = (event.severity, event.hardware)
+        if name not in self._seen and self._by_severity[severity] >= MAX_KINDS:
+            if self._by_severity[severity] == MAX_KINDS:
                 self._writer.write(
                     Note(Message("kinds_left_out", {"most": MAX_KINDS, "severity": event.severity}))
                 )
-            self._graves[gravity] = MAX_KINDS + 1
+            self._by_severity[severity] = MAX_KINDS + 1
             return
-        self._graves[gravity] += name not in self._seen
+        self._by_severity[severity] += name not in self._seen
         self._seen[name] += 1
         if self._seen[name] <= STORM:
             self._writer.write(event)

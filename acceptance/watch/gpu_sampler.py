@@ -27,10 +27,9 @@ from typing import Any
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.component import Component
-from acceptance.core.evidence import Refused, Sample
+from acceptance.core.evidence import Refused
 from acceptance.core.message import Message, Text, Values
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.record import Event
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import driver_events
@@ -55,8 +54,7 @@ SILENT_S = 3.0
 LOST_KIND = "gpu-lost"
 _LOST_MEANING = "The GPU no longer answers its driver."
 _LOST_ACTION = (
-    "Power the machine off and on, reseat the card and its power cables; if it comes "
-    "back, "
+    "Power the machine off and on, reseat the card and its power cables; if it comes back, "
     "replace the GPU."
 )
 _RESET_ACTION = (
@@ -112,9 +110,7 @@ class GpuWatch:
         links: LinkWatch | None = None,
     ) -> None:
         # imported late, because the supervisor imports this module too
-        from concurrent.futures import (
-            ThreadPoolExecutor,  # not sooner: the supervisor imports this, too
-        )
+        from concurrent.futures import ThreadPoolExecutor
 
         self._nvml = nvml
         self._samples = samples
@@ -125,7 +121,7 @@ class GpuWatch:
         self._kernel_log = kernel_log
         self._users = users
         self._links = links
-        self._deaf: set[str] = set()
+        self._unsubscribed: set[str] = set()
         self._targets = tuple(one.known for one in gpus)
         self._names = {one.known.pci_address: one.known.name for one in gpus}
         self._gpus: list[_Gpu] = []
@@ -134,20 +130,9 @@ class GpuWatch:
                 self._report_lost(one.known, one.refusal)
             else:
                 now = clock.boot_s()
-                thinning = SampleThinner(self._keeper(one.known.name), now)
+                thinning = SampleThinner(samples.write, now, one.known.name)
                 self._gpus.append(_Gpu(one.known, one.handle, one.sampler, thinning, now))
         self._listen()
-
-    def _keeper(self, component: Component) -> Any:
-        def keep(
-            values: dict[str, float],
-            span_s: float,
-            low: dict[str, float] | None,
-            high: dict[str, float] | None,
-        ) -> None:
-            self._samples.write(Sample(values, span_s, low, high, component))
-
-        return keep
 
     def sample(self) -> bool:
         """Journal NVML's new events, and read every GPU once.
@@ -230,12 +215,12 @@ class GpuWatch:
                     suspicion=suspicion("xid", code, where, said, self._targets),
                 )
             )
-        for address, why in self._listener.deaf.items():
-            if address not in self._deaf:
-                self._deaf.add(address)
-                self._unheard(self._names[address], why)
+        for address, why in self._listener.unsubscribed.items():
+            if address not in self._unsubscribed:
+                self._unsubscribed.add(address)
+                self._note_unsubscribed(self._names[address], why)
 
-    def _unheard(self, name: Component, why: Text) -> None:
+    def _note_unsubscribed(self, name: Component, why: Text) -> None:
         values: Values = {"gpu": str(name), "why": why}
         if self._kernel_log:
             self._events.note(Message("xids_of_kernel_log_alone", values))

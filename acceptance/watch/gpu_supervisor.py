@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Text, known
+from acceptance.core.parts import Component
 from acceptance.core.record import Event
 from acceptance.journal import reader, segment
 from acceptance.machine.gpu import gpus

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.record import ForeignProcess, GpuUser, Note
 from acceptance.journal import clock
 from acceptance.machine.inventory import GpuProcess, Users

@@ -117,14 +117,8 @@ class HostWatch:
             self._unknown.before(kmsg.as_lines(records))
         return last
 
-    def _keep(
-        self,
-        values: dict[str, float],
-        span_s: float,
-        low: dict[str, float] | None,
-        high: dict[str, float] | None,
-    ) -> None:
-        self._samples.write(Sample(values, span_s, low, high))
+    def _keep(self, sample: Sample) -> None:
+        self._samples.write(sample)
         self._samples.sync()
 
     def _run(self) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.journal import clock
 from acceptance.observe.gpu_throughput import Throughput
 from acceptance.watch.targets import AttachedGpu

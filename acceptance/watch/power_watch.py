@@ -32,9 +32,8 @@ import msgspec
 
 from acceptance.core import parts
 from acceptance.core.clock_reasons import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE
-from acceptance.core.component import Component
 from acceptance.core.message import Message
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.journal import clock
 from acceptance.loads.pulse.leash import Holder
 from acceptance.loads.pulse.safety import Sampled, reason_to_stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.core.record import Suspicion
 from acceptance.observe.event import own_load, pci_function
 from acceptance.watch.targets import WatchTarget

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.observe.gpu_sample import Sampler
 from acceptance.observe.nvml import refused
 from acceptance.observe.nvml_call import LOST, ask, text

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.diagnosis.gpu_history import Collector, GpuHistory, HistoryPoint
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect.sensor_range import Range

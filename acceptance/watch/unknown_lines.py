@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.record import Note
 from acceptance.observe import unknown_line
 from acceptance.observe.event import KernelEvent

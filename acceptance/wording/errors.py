@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from acceptance.core.coded import Coded
-from acceptance.core.message import Message, Text, Value
+from acceptance.core.message import Coded, Message, Text, Value
 from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.wording import words
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Pair
+from acceptance.core.parts import Component, Pair
 from acceptance.core.plan import Due, PlannedCheck
 
 # By check, due measurement and sound value: the value in its place, None where it cannot be

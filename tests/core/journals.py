@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from sound_values import good_value as good_value
 
 from acceptance.core.collection import SESSIONS, Session
-from acceptance.core.component import Component
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, Gpu
+from acceptance.core.parts import CPU, Component, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import acceptance
 from acceptance.core import parts
-from acceptance.core.component import Component
 from acceptance.core.parts import (
     CPU,
     GPUS,
@@ -24,6 +23,7 @@ from acceptance.core.parts import (
     MACHINE,
     MEMORY,
     SYSTEM,
+    Component,
     Core,
     Function,
     Gpu,

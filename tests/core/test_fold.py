@@ -9,7 +9,9 @@ from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from msgspec.structs import replace
 
 from acceptance.core.evidence import Observed, Sample, ToolRan
+from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.fold import fold
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message, Texts
 from acceptance.core.notes import run_notes
 from acceptance.core.parts import Gpu
@@ -25,9 +27,7 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.core.verdict import Verdict
-from acceptance.machine.machine_facts import MachineFacts
-from acceptance.reports.summary import exit_code
+from acceptance.core.verdict import Verdict, VerdictWord
 from acceptance.wording import words
 
 TWO = plan(
@@ -72,7 +72,7 @@ def test_a_shortened_run_with_a_gap_is_not_judged() -> None:
 
 def test_a_complete_journal_of_good_values_passes() -> None:
     verdict = fold(entries(bodies(TWO)))
-    assert (verdict.verdict, exit_code(verdict)) == ("PASS", 0)
+    assert (verdict.verdict, verdict.exit_code) == ("PASS", 0)
     assert told(verdict, "fail", "error", "skip", "warn", "waived") == []
     assert (verdict.run_id, verdict.profile, verdict.scope, verdict.provenance) == (
         "run-1",
@@ -95,6 +95,26 @@ def test_records_that_decide_nothing() -> None:
     others = Observed({"cpu": 1}), Sample({"cpu_temperature_c": 200.0}), ran, Note("by the way")
     assert added(*others).verdict == "PASS"
     assert list(map(words.message, run_notes(entries(others)))) == ["by the way"]
+
+
+@each(
+    "kinds, word, code",
+    [
+        ((), "PASS", 0),
+        (("warn", "waived"), "PASS", 0),
+        (("warn", "skip"), "UNJUDGED", 3),
+        (("error",), "UNJUDGED", 3),
+        (("error", "skip", "fail"), "FAIL", 1),
+    ],
+)
+def test_the_word_follows_from_the_findings_of_the_run_and_of_its_checks(
+    kinds: tuple[FindingKind, ...], word: VerdictWord, code: int
+) -> None:
+    sound = fold(entries(bodies(TWO)))
+    found = tuple(Finding(kind, "a.one", "ended", {"text": "x"}) for kind in kinds)
+    checks = (replace(sound.checks[0], findings=found), *sound.checks[1:])
+    for verdict in (replace(sound, findings=found), replace(sound, checks=checks)):
+        assert (verdict.verdict, verdict.exit_code) == (word, code)
 
 
 @pytest.mark.parametrize("starts", [0, 2])
@@ -251,4 +271,4 @@ def test_a_check_that_ran_twice_is_no_pass_and_the_worst_word_counts() -> None:
 def test_a_baseline_that_nothing_compares_is_no_verdict() -> None:
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     with pytest.raises(ValueError, match="the facts of a baseline, and nothing compares them"):
-        fold(entries(bodies(replace(plan(), birth=birth))))
+        fold(entries(bodies(replace(plan(), baseline=birth))))

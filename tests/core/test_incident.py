@@ -5,13 +5,13 @@ import msgspec
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import judged
 
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
 from acceptance.core.incident import SAME_WITHIN_S, without_duplicates
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckStarted, Entry, Event, Severity
-from acceptance.machine.changes import judge
 from acceptance.wording import words
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
@@ -121,10 +121,10 @@ def test_a_verdict_counts_an_incident_once() -> None:
     def events(*told: Event) -> list[Entry]:
         return journals.entries([*journals.bodies(made)[:-1], *told, journals.bodies(made)[-1]])
 
-    both = judge(events(xid(79, "kernel-log", 102.5), lost("nvml", 103.0)))
+    both = judged(events(xid(79, "kernel-log", 102.5), lost("nvml", 103.0))).verdict
     assert [finding.quote for finding in both.of_kind("fail")] == ONE
     assert both.verdict == "FAIL"
-    alone = judge(events(lost("nvml", 103.0)))
+    alone = judged(events(lost("nvml", 103.0))).verdict
     assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == (
         "FAIL",
         ["nvml said"],

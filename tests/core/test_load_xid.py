@@ -8,12 +8,11 @@ import pytest
 from cases import each
 
 from acceptance.core.collection import SessionName
-from acceptance.core.component import Component
 from acceptance.core.criterion import Siblings
 from acceptance.core.fold import fold
 from acceptance.core.load_xid import equal_gpus, works_on
 from acceptance.core.notes import run_notes
-from acceptance.core.parts import CPU, GPUS, Function, Gpu, Part
+from acceptance.core.parts import CPU, GPUS, Component, Function, Gpu, Part
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,

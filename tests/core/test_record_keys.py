@@ -24,13 +24,13 @@ import pytest
 
 import acceptance
 from acceptance import resources
+from acceptance.baseline import change_rules
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import Gpu
 from acceptance.expect import architecture, gpu_limits, measurements
 from acceptance.journal.segment import SegmentLine
-from acceptance.machine import change_rules
 from acceptance.reports import advice
 from acceptance.session.context import SessionContext
 from acceptance.station import docker

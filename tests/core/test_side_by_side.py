@@ -10,10 +10,9 @@ from cases import each
 from msgspec.structs import replace
 
 from acceptance.core.collection import earlier_sessions
-from acceptance.core.component import Component
 from acceptance.core.event_finding import owners
 from acceptance.core.fold import fold
-from acceptance.core.parts import CPU, Gpu, parse
+from acceptance.core.parts import CPU, Component, Gpu, parse
 from acceptance.core.record import (
     Body,
     CheckEnded,

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from acceptance.core.fold import fold
 from acceptance.core.record import SessionStarted
-from acceptance.core.site import SiteChecks
-from acceptance.core.site_names import MEASUREMENT, PREFIX, SUBJECT, folder_digest
+from acceptance.core.site import MEASUREMENT, PREFIX, SUBJECT, SiteChecks, folder_digest
 from acceptance.expect import measurements
 from acceptance.session import context
 

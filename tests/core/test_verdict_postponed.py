@@ -9,7 +9,6 @@ from test_fold import TWO
 from acceptance.core.fold import fold
 from acceptance.core.record import Body, Postponed, RunEnded
 from acceptance.core.verdict import Verdict
-from acceptance.reports.summary import exit_code
 from acceptance.wording import words
 
 BUSY = ("gpu0: train (process 12, 70.2 GiB) computes on it",)
@@ -32,7 +31,7 @@ def night(in_a_row: int, *more: Body, reasons: tuple[str, ...] = BUSY) -> Verdic
 @pytest.mark.parametrize("in_a_row", [1, 2])
 def test_a_night_in_use_is_skipped_and_proves_nothing(in_a_row: int) -> None:
     verdict = night(in_a_row)
-    assert (verdict.verdict, exit_code(verdict)) == ("UNJUDGED", 3)
+    assert (verdict.verdict, verdict.exit_code) == ("UNJUDGED", 3)
     (finding,) = verdict.findings
     assert (finding.kind, finding.check, finding.event) == ("skip", "run", "postponed")
     told = f"({in_a_row} in a row, 3 are a failure)"
@@ -51,7 +50,7 @@ def test_a_night_in_use_is_skipped_and_proves_nothing(in_a_row: int) -> None:
 @pytest.mark.parametrize("in_a_row", [3, 4])
 def test_too_many_of_them_in_a_row_are_a_failure(in_a_row: int) -> None:
     verdict = night(in_a_row)
-    assert (verdict.verdict, exit_code(verdict)) == ("FAIL", 1)
+    assert (verdict.verdict, verdict.exit_code) == ("FAIL", 1)
     (finding,) = verdict.of_kind("fail")
     told = f"skipped {in_a_row} times in a row, because the machine was in use each time (limit: 2)"
     assert words.of(finding) == f"{told}; now: {BUSY[0]}"

@@ -28,7 +28,6 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.verdict import Verdict, worst
-from acceptance.reports.summary import exit_code
 
 
 @each(
@@ -55,7 +54,7 @@ from acceptance.reports.summary import exit_code
 )
 def test_what_does_not_belong_into_the_journal_of_a_good_run(record: Body) -> None:
     verdict = added(record)
-    assert (verdict.verdict, exit_code(verdict)) == ("UNJUDGED", 3)
+    assert (verdict.verdict, verdict.exit_code) == ("UNJUDGED", 3)
     assert told(verdict)
 
 
@@ -68,7 +67,7 @@ def test_worst_wins_in_this_order() -> None:
 
 def test_a_failure_goes_before_what_is_unjudged_and_the_exit_code_follows() -> None:
     verdict = fold(entries([*bodies(TWO, {("faults", Gpu(0)): 1.0})[:-1]]))
-    assert (verdict.verdict, exit_code(verdict)) == ("FAIL", 1)
+    assert (verdict.verdict, verdict.exit_code) == ("FAIL", 1)
     assert [finding.check for finding in verdict.of_kind("error", "fail")] == ["run", "a.one"]
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.diagnosis.agreement import Agreement, ProductDigests, ProductKey, compare
 from acceptance.wording import words
 

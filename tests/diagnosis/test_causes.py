@@ -15,12 +15,22 @@ from msgspec.structs import replace
 
 from acceptance.core import fold
 from acceptance.core.advice import Condition, LikelyCause
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part, parse
+from acceptance.core.parts import (
+    CPU,
+    GPUS,
+    MACHINE,
+    MEMORY,
+    SYSTEM,
+    Component,
+    Gpu,
+    Pair,
+    Part,
+    parse,
+)
 from acceptance.core.record import CheckEnded, Event
 from acceptance.diagnosis.causes import (
     NO_EVIDENCE,

@@ -46,7 +46,7 @@ def measured(
         )
         judged.append(judge_due(due, "a check", [body], (), ()))
     check = CheckResult("a check", "", "load", "fail", 1.0, tuple(judged), (), events)
-    verdict = Verdict("FAIL", "full", "run", "accept", True, (check,), (), (), {})
+    verdict = Verdict("full", "run", "accept", True, (check,), (), (), {})
     return evidence(verdict, {parse("0000:01:00.0"): parse("gpu0")})
 
 

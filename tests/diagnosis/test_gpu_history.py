@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from cases import each
@@ -58,12 +57,12 @@ def thinned(
     points: list[HistoryPoint] = []
     moment = 0.0
 
-    def keep(values: dict[str, float], span_s: float, low: Any, high: Any) -> None:
-        points.append(HistoryPoint(moment, values, span_s, low, high))
+    def keep(one: Sample) -> None:
+        points.append(HistoryPoint(moment, one.values, one.span_s, one.low, one.high))
 
     thinning: SampleThinner | None = None
     for moment, values in samples:
-        thinning = thinning or SampleThinner(keep, moment, whole_s)
+        thinning = thinning or SampleThinner(keep, moment, whole_s=whole_s)
         thinning.put(moment, values)
     assert thinning is not None
     thinning.flush(moment)

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from cases import each
 from gpu_machine import gpu, link
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.plan import Due
 from acceptance.diagnosis import peer_paths
 from acceptance.diagnosis.peer_paths import NO_GAIN, PeerPath, note, paths

@@ -7,8 +7,7 @@ from itertools import permutations
 from gpu_machine import gpu
 from worded import worded
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.diagnosis.slow_paths import Trial, explain
 from acceptance.diagnosis.transports import PairLinks
 

@@ -5,11 +5,12 @@ and what its link counted meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
 from cases import each
 
+from acceptance.core.evidence import Sample
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, OutOfRange
 from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around, spreads
@@ -36,15 +37,10 @@ def sampled(
     points: list[HistoryPoint] = []
     now = 0.0
 
-    def keep(
-        values: dict[str, float],
-        span_s: float,
-        low: Mapping[str, float] | None,
-        high: Mapping[str, float] | None,
-    ) -> None:
-        points.append(HistoryPoint(now, values, span_s, low, high))
+    def keep(one: Sample) -> None:
+        points.append(HistoryPoint(now, one.values, one.span_s, one.low, one.high))
 
-    thinning = SampleThinner(keep, BEGIN - idle[0], whole_s)
+    thinning = SampleThinner(keep, BEGIN - idle[0], whole_s=whole_s)
     for number in range(round((idle[0] + seconds + idle[1]) / step) + 1):
         after = round(number * step - idle[0], 3)
         now = BEGIN + after

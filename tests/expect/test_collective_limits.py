@@ -12,8 +12,7 @@ from known import known
 from synthetic_machines import SHEETS, inventory
 from worded import worded
 
-from acceptance.core.component import Component
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.expect import gpu_limits, measurements, sheet
 from acceptance.expect.collective import collective_limits
 from acceptance.expect.gpu import GpuFacts

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.component import Component
 from acceptance.core.fold import fold
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.expect import declaration, limit_book, measurements, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override

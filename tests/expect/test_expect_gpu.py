@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from known import known
 
 from acceptance import resources
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.expect import sheet
 from acceptance.expect.gpu import COPIES, GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts

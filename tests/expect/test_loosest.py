@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.waiver import Waiver
 from acceptance.expect import declaration, loosest, measurements, plan_builder
 from acceptance.expect.collected import Measures, PlanError

@@ -13,6 +13,7 @@ from acceptance.core import plan
 from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
@@ -21,8 +22,6 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, lint_follows
 from acceptance.expect.limit_book import LimitBook, Override
-from acceptance.history.baseline import forgetful
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.reports.progress import eta_s
 from acceptance.wording import words
 
@@ -513,8 +512,8 @@ def test_a_session_is_told_nothing_of_what_was_before() -> None:
     past = Past(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
-    made = replace(journals.plan(journals.check("a.one", owed.against(past))), birth=birth)
-    assert forgetful(made) == journals.plan(journals.check("a.one", owed))
+    made = replace(journals.plan(journals.check("a.one", owed.against(past))), baseline=birth)
+    assert made.without_past() == journals.plan(journals.check("a.one", owed))
 
 
 SITE = LimitBook((*BOOK.entries, Override("site_b", "box.toml", BOOK.entries[0].limit)))

@@ -9,10 +9,9 @@ import gpu_machine
 import msgspec
 from cases import each
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
-from acceptance.core.parts import Part
+from acceptance.core.parts import Component, Part
 from acceptance.expect import components
 from acceptance.machine.inventory import Disk, Inventory
 

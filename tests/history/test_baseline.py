@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from known import known
 from runs import judged
 
-from acceptance.core import reduction_message, repeat
+from acceptance.core import repeat
 from acceptance.core.evidence import Observed
 from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY, Gpu
-from acceptance.core.plan import Plan, Reduction
+from acceptance.core.plan import Plan, Reduction, reductions_message
 from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
@@ -35,7 +35,7 @@ from acceptance.history.baseline import (
     RunRejected,
 )
 from acceptance.history.reference_builder import NightValue, build_reference
-from acceptance.machine.changes import UnreadableRun
+from acceptance.journal.run import UnreadableRun
 from acceptance.wording import words
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -223,7 +223,7 @@ def test_a_run_that_was_shortened() -> None:
     with pytest.raises(RunRejected) as refusal:
         made(entries(plan))
     assert refusal.value.message.code == "run_shortened"
-    assert refusal.value.message.values["loads"] == reduction_message.of_all((less,))
+    assert refusal.value.message.values["loads"] == reductions_message((less,))
 
 
 def test_a_journal_without_a_beginning() -> None:
@@ -244,7 +244,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     due = journals.due("copy_h2d", Gpu(0)).against(past)
     birth = msgspec.structs.replace(machine_facts.born(before), book=machine_facts.BOOK)
     plan = msgspec.structs.replace(
-        journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth
+        journals.plan(journals.check("link.copy", due), gaps=gaps), baseline=birth
     )
     return entries(plan, values={("copy_h2d", Gpu(0)): value})
 

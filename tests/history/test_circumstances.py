@@ -6,8 +6,8 @@ from typing import Any
 
 from cases import each
 
+from acceptance.baseline.facts import circumstances
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
-from acceptance.machine.facts import circumstances
 from acceptance.machine.observation import decode
 
 INVENTORY: dict[str, Any] = {

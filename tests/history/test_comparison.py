@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance import resources
-from acceptance.core.component import Component
+from acceptance.baseline.matching import MovedPart, ReplacedPart
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, ITSELF, Gpu, Pair, Renamed
+from acceptance.core.parts import CPU, ITSELF, Component, Gpu, Pair, Renamed
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import CheckEnded, Measured, Outcome, Skipped
 from acceptance.history import drift_rules, noise
@@ -31,8 +31,6 @@ from acceptance.history.comparison import (
     DifferenceKind,
     compare,
 )
-from acceptance.machine.changes import UnreadableRun, judge
-from acceptance.machine.matching import MovedPart, ReplacedPart
 
 BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 Values = Mapping[tuple[str, str], float]
@@ -427,10 +425,10 @@ def test_seen_from_the_other_side_worse_is_better(
     base = journals.bodies(made)[:-1]
     try:
         a, b = (
-            ComparedRun("run", judge(journals.entries([*base, *more])), "machine-1")
+            ComparedRun("run", fold(journals.entries([*base, *more])), "machine-1")
             for more in (one, other)
         )
-    except UnreadableRun:
+    except ValueError:
         return
     there, back = compare([a, b], BOOK), compare([b, a], BOOK)
     assert {key: OTHER[kind] for key, kind in kinds(there).items()} == kinds(back)
@@ -454,7 +452,7 @@ def test_not_to_know_is_no_better_than_a_failure(
     bodies = journals.bodies(made)
     *base, end = [one for one in bodies if not isinstance(one, CheckEnded) or one.check != check]
     runs = [
-        judge(journals.entries([*base, CheckEnded(check, outcome, "", 1.0), end]))
+        fold(journals.entries([*base, CheckEnded(check, outcome, "", 1.0), end]))
         for outcome in (first, later)
     ]
     found = compare([ComparedRun("run", one, "machine-1") for one in runs], BOOK).outcomes
@@ -466,9 +464,9 @@ def test_not_to_know_is_no_better_than_a_failure(
 def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
     try:
         found = ComparedRun(
-            "run", judge(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1"
+            "run", fold(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1"
         )
-    except UnreadableRun:
+    except ValueError:
         return
     same = compare([found, found, found], BOOK)
     assert set(kinds(same).values()) <= {"same", "incomparable"}

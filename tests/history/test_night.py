@@ -18,12 +18,12 @@ from runs import RECORDED, judged, recorded
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
-from acceptance.core.component import Component
 from acceptance.core.criterion import Plausible
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, GPUS, ITSELF, Gpu, Pair, Part
+from acceptance.core.parts import CPU, GPUS, ITSELF, Component, Gpu, Pair, Part
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import (
@@ -41,9 +41,8 @@ from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey
+from acceptance.journal.run import UnreadableRun
 from acceptance.journal.seal import Seal
-from acceptance.machine.changes import UnreadableRun
-from acceptance.machine.machine_facts import KnownChange
 from acceptance.machine.observation import NOTHING, decode
 from acceptance.wording import words
 
@@ -366,7 +365,7 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 def test_a_night_knows_what_it_told_of_changes() -> None:
     assert night_of(entries()).told is None
     birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
-    plan = msgspec.structs.replace(journals.plan(), birth=birth)
+    plan = msgspec.structs.replace(journals.plan(), baseline=birth)
     first, *rest = journals.bodies(plan)
     after = machine_facts.machine()
     after["board"]["kernel"] = "6.13"

@@ -13,12 +13,12 @@ import pytest
 from drift_nights import BOOK
 
 from acceptance.core.criterion import Within
+from acceptance.core.fold import fold
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
 from acceptance.history import comparison
 from acceptance.history.comparison import ComparedRun
 from acceptance.history.reference_builder import NightValue, build_reference
-from acceptance.machine import changes
 from selftest import drawn_runs
 
 FACTORS = (1.0, 0.999, 0.97, 0.9, 0.75, 0.512, 0.2, 1.001, 1.03, 1.1, 1.3, 2.0, 5.0)
@@ -42,7 +42,7 @@ def compared(due: Due, first: float, second: float) -> str:
     runs = [
         ComparedRun(
             "run",
-            changes.judge(
+            fold(
                 journals.entries(journals.bodies(plan, {(due.measurement, due.component): value}))
             ),
             "machine-1",

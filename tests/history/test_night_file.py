@@ -15,12 +15,12 @@ from nights import COPY, MACHINE, night
 from thoroughness import examples
 
 from acceptance.core import regular_file
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import ITSELF, Gpu, parse
 from acceptance.history import location, night_file
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges
 from acceptance.history.night_file import NightRecord, UnreadableNight
 from acceptance.history.store import Store
-from acceptance.machine.machine_facts import KnownChange
 
 WHOLE = NightRecord(
     night(

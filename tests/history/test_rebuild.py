@@ -19,6 +19,7 @@ from nights import COPY, MACHINE, night, seen, write_run, written
 from raising import raising
 from thoroughness import examples
 
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.history import location, night_file, queries, rebuild, retention
@@ -27,7 +28,6 @@ from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader
-from acceptance.machine.machine_facts import KnownChange
 from acceptance.wording import words
 
 COPIED = ("copy", Gpu(0))

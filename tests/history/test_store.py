@@ -15,6 +15,7 @@ from known import known
 from nights import COPY, ERA, night, seen, written
 from thoroughness import examples
 
+from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import CPU, ITSELF, Gpu, Part
 from acceptance.history import queries
 from acceptance.history import store as history_store
@@ -22,7 +23,6 @@ from acceptance.history.era import Era
 from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.store import Store
-from acceptance.machine.machine_facts import KnownChange
 
 
 def place(folder: Path) -> Path:

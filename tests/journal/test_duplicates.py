@@ -9,12 +9,11 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
-from acceptance.core.component import Component
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity
-from acceptance.core.parts import GPUS, MEMORY, SYSTEM, Function, Gpu, Named, Pair, Part
+from acceptance.core.parts import GPUS, MEMORY, SYSTEM, Component, Function, Gpu, Named, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckStarted, Event, Measured
 from acceptance.core.verdict import Verdict

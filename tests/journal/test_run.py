@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import journals
+import msgspec
 import pytest
+from cases import each
 from runs import judged, machine_root, sealed, write_segment
 
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
 from acceptance.journal import reader, run
 from acceptance.journal.reader import NoRun
-from acceptance.machine.changes import UnreadableRun
+from acceptance.journal.run import UnreadableRun
+from acceptance.journal.segment import JournalError
 from acceptance.machine.observation import NOTHING
 
 
@@ -53,3 +57,20 @@ def test_another_plan_is_another_verdict() -> None:
     assert (found.verdict.verdict, other.verdict.verdict) == ("PASS", "FAIL")
     assert (other.plan, other.first.body) == (stricter, other.start)
     assert [one.seq for one in other.entries] == [one.seq for one in found.entries]
+
+
+@each("birth", [{}, 0, "run-0", {"run_id": "run-0"}])
+def test_facts_of_a_baseline_that_cannot_be_read_are_no_verdict(tmp_path: Path, birth: Any) -> None:
+    plan = msgspec.structs.replace(journals.plan(), baseline=birth)
+    write_segment(
+        tmp_path / reader.SUPERVISOR, journals.bodies(plan), machine_root(tmp_path / "root")
+    )
+    with pytest.raises(JournalError, match="birth"):
+        run.read(tmp_path)
+
+
+@each("beginnings", [0, 2])
+def test_a_journal_without_one_beginning_is_not_judged(beginnings: int) -> None:
+    entries = journals.entries(journals.bodies(journals.plan()))
+    with pytest.raises(UnreadableRun, match=rf"^the journal holds {beginnings} beginnings"):
+        judged([*entries[:1] * beginnings, *entries[1:]])

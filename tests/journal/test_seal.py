@@ -21,9 +21,8 @@ from runs import machine_root
 
 from acceptance.core import parts
 from acceptance.core.collection import Session
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Observed, Sealed
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Entry,

@@ -10,9 +10,8 @@ from load_texts import printed, refusal, refusal_message
 from sound_loads import DIGEST, SHAPE, sound
 from wrong_results import one_bit
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads.burn.contract import (
     COURSE_COLUMNS,
     COURSES,

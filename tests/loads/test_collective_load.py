@@ -15,9 +15,8 @@ from cases import each
 from load_program import ROOT, forked, whole
 from load_texts import values
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.loads.collective.contract import COLUMNS, WHOLE_GROUP, Ask
 from acceptance.loads.collective.ladder import SIZES
 from acceptance.loads.collective.load import (

@@ -9,8 +9,7 @@ from cases import each
 from load_texts import printed, refusal
 from wrong_results import ARRAY, CORE_REPEATED, vram
 
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, MEMORY, Core, Pair, Socket
+from acceptance.core.parts import CPU, MEMORY, Component, Core, Pair, Socket
 from acceptance.loads.asks import AnyAsk
 from acceptance.loads.cpu.contract import Gemm, MemoryBandwidth, MemoryRandom
 from acceptance.loads.miscompare import Miscompare, read

@@ -17,8 +17,7 @@ from thoroughness import examples
 from worded import worded
 
 from acceptance.core import parts
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, Gpu
+from acceptance.core.parts import CPU, Component, Gpu
 from acceptance.loads.miscompare import UnusableLine
 from acceptance.loads.power_step import COLD_S, WAVES, Kind, Step
 from acceptance.loads.pulse import safety, selection

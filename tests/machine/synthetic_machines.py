@@ -21,11 +21,10 @@ from real_checks import collected
 
 from acceptance import resources
 from acceptance.core.collection import SESSIONS
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.fold import fold
 from acceptance.core.judgement import covers
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,

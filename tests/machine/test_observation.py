@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from runs import RECORDED
 from runs import recorded as recorded_run
 
+from acceptance.baseline.matching import identities
 from acceptance.core.evidence import Observed
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.record import Note
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
-from acceptance.machine.matching import identities
 from acceptance.machine.observation import NOTHING, decode, inventory_of, matrix_of
 from selftest import drawn_runs
 

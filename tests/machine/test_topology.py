@@ -21,7 +21,7 @@ from acceptance.machine.inventory import (
     PciPlace,
 )
 from acceptance.machine.topology import Topology
-from acceptance.observe import gpu_traits, pci_place
+from acceptance.observe import gpu_traits, pci
 from acceptance.observe.inventory import observe
 
 FIRST, SECOND = "0000:01:00.0", "0000:02:00.0"
@@ -72,7 +72,7 @@ def look(
     )
     inventory = observe(tree.root, run=programs)
     return inventory, topology.build(
-        inventory, pci_place.read(tree.root, topology.addresses(inventory))
+        inventory, pci.places(tree.root, topology.addresses(inventory))
     )
 
 

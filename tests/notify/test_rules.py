@@ -56,7 +56,7 @@ def everything() -> tuple[bytes, ...]:
     """
     birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     made = journals.plan(journals.check("link.copy", journals.due().against(PAST)))
-    made = msgspec.structs.replace(made, birth=birth)
+    made = msgspec.structs.replace(made, baseline=birth)
     started, *rest = journals.bodies(made)
     ran = samples.run([started, Observed(machine_facts.machine(1)), *rest])
     put_off = samples.run(

@@ -15,11 +15,11 @@ from runs import judged
 from thoroughness import examples
 
 from acceptance.core.evidence import Observed
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.past import Bounds, FirstNights, Level, NoiseGrowth, Past
 from acceptance.core.record import Body, Postponed, RunEnded, RunStarted
 from acceptance.journal.run import Run
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.notify import textfile
 
 
@@ -227,7 +227,7 @@ def test_what_changed_of_the_machine_is_counted_by_component() -> None:
     }
     after["nvml"]["devices"][0]["vbios"] = "97.00"
     made = msgspec.structs.replace(
-        journals.plan(), birth=machine_facts.ruled(machine_facts.born(machine_facts.machine()))
+        journals.plan(), baseline=machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     )
     start, *rest = journals.bodies(made)
     found = samples.run([start, Observed(after), *rest])
@@ -252,7 +252,7 @@ def test_of_what_nothing_is_remembered_nothing_is_told() -> None:
 
 def test_when_the_machine_was_accepted() -> None:
     birth = MachineFacts("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
-    made = msgspec.structs.replace(journals.plan(), birth=birth)
+    made = msgspec.structs.replace(journals.plan(), baseline=birth)
     found = samples.run(journals.bodies(made))
     (sample,) = read(found)["rigproof_baseline_timestamp_seconds"].samples
     assert sample.value == 1764547200.0

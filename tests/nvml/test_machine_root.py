@@ -13,7 +13,7 @@ from questions import write
 from thoroughness import some
 
 from acceptance.machine import topology
-from acceptance.observe import board, pci, pci_place
+from acceptance.observe import board, pci
 
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
 
@@ -54,7 +54,7 @@ def test_a_described_machine_hangs_together(tmp_path: Path, name: str) -> None:
     path = fake_driver.description(name)
     machine = described.read(path)
     sysfs_tree(tmp_path, path)
-    places = pci_place.read(tmp_path, [gpu.address for gpu in machine.gpus])
+    places = pci.places(tmp_path, [gpu.address for gpu in machine.gpus])
     for a, b in itertools.combinations(machine.gpus, 2):
         wanted = machine.pair(a.index, b.index)["path"]
         assert topology.path(places[a.address], places[b.address]) == wanted
@@ -91,7 +91,7 @@ def test_switches(tmp_path: Path) -> None:
     path = write(tmp_path, {"synthetic": True, **document})
     sysfs_tree(tmp_path / "root", path)
     places = list(
-        pci_place.read(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values()
+        pci.places(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values()
     )
     paths = {
         (a, b): topology.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)

@@ -28,7 +28,7 @@ def test_xids_and_nothing_else_are_heard() -> None:
     nvml.tell_xid(7, 31)
     assert listener.poll() == [(79, "0000:02:00.0"), (31, None)]
     assert listener.poll() == []
-    assert listener.deaf == {}
+    assert listener.unsubscribed == {}
 
 
 def test_a_storm_is_taken_in_pieces() -> None:
@@ -53,7 +53,7 @@ def test_what_was_listened_with_is_given_back_once() -> None:
     assert nvml.freed == ["set", "set"]
 
 
-def test_a_lost_gpu_makes_nobody_deaf_and_its_last_word_keeps_its_name() -> None:
+def test_a_lost_gpu_unsubscribes_nobody_and_its_last_word_keeps_its_name() -> None:
     nvml, listener = listening()
     nvml.events.append(Refusal(LOST))
     assert listener.poll() == []
@@ -68,19 +68,19 @@ def test_gpus_that_tell_no_xids(supported: object) -> None:
     nvml, listener = listening({"nvmlDeviceGetSupportedEventTypes": supported})
     assert nvml.registered == []
     assert listener.poll() == []
-    assert worded(listener.deaf) == dict.fromkeys(BOTH, "it offers none")
+    assert worded(listener.unsubscribed) == dict.fromkeys(BOTH, "it offers none")
 
 
 def test_one_gpu_that_will_not_tell_leaves_the_others_heard() -> None:
     nvml, listener = listening({("register", 0): Refusal(UNKNOWN, "Unknown Error")})
-    assert listener.deaf == {"0000:01:00.0": "Unknown Error"}
+    assert listener.unsubscribed == {"0000:01:00.0": "Unknown Error"}
     nvml.tell_xid(1, 79)
     assert listener.poll() == [(79, "0000:02:00.0")]
 
 
 def test_a_gpu_that_is_lost_by_then_is_told_by_its_readings() -> None:
     nvml, listener = listening({("register", 1): Refusal(LOST)})
-    assert (listener.deaf, nvml.registered) == ({}, [0])
+    assert (listener.unsubscribed, nvml.registered) == ({}, [0])
 
 
 def test_a_driver_that_stops_telling() -> None:
@@ -88,7 +88,7 @@ def test_a_driver_that_stops_telling() -> None:
     nvml.tell_xid(0, 79)
     nvml.events.append(Refusal(UNKNOWN, "Unknown Error"))
     assert listener.poll() == [(79, "0000:01:00.0")]
-    assert listener.deaf == dict.fromkeys(BOTH, "Unknown Error")
+    assert listener.unsubscribed == dict.fromkeys(BOTH, "Unknown Error")
     listener.close()
 
 

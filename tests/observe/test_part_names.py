@@ -8,9 +8,8 @@ from pathlib import Path
 from cases import each
 from gpu_machine import device, machine
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
-from acceptance.core.parts import GPUS, Function, Gpu, Part
+from acceptance.core.parts import GPUS, Component, Function, Gpu, Part
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk, NetworkLink, PciPlace
 from acceptance.observe import part_names

@@ -7,7 +7,7 @@ from machine_tree import Tree
 
 from acceptance.machine import topology
 from acceptance.machine.inventory import PciPlace
-from acceptance.observe import pci_place
+from acceptance.observe import pci
 
 
 def place(host: str, *bridges: str, node: int | None = 0) -> PciPlace:
@@ -22,7 +22,7 @@ def test_places(tmp_path: Path) -> None:
     tree.files("sys/devices/pci0000:00/0000:00:06.0", numa_node=-1)
     tree.link("sys/bus/pci/devices/0000:00:06.0", "sys/devices/pci0000:00/0000:00:06.0")
     tree.link("sys/bus/pci/devices/0000:77:00.0", "sys/devices/platform/strange/0000:77:00.0")
-    assert pci_place.read(
+    assert pci.places(
         tmp_path, ["0000:45:00.0", "0000:00:06.0", "0000:77:00.0", "0000:99:00.0"]
     ) == {
         "0000:45:00.0": PciPlace(
@@ -41,7 +41,7 @@ def test_a_domain_of_its_own_below_another_bridge(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     device = "sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0"
     tree.link("sys/bus/pci/devices/10000:e1:00.0", device)
-    found = pci_place.read(tmp_path, ["10000:e1:00.0"])["10000:e1:00.0"]
+    found = pci.places(tmp_path, ["10000:e1:00.0"])["10000:e1:00.0"]
     assert (found.host_bridge, found.bridges) == ("pci10000:e0", ("10000:e0:06.0",))
 
 

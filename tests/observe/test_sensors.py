@@ -5,6 +5,7 @@ import os
 import pytest
 from machine_tree import Tree
 
+from acceptance.core.evidence import Sample
 from acceptance.core.limit import UNITS as KNOWN_UNITS
 from acceptance.observe import sensors as observe_sensors
 from acceptance.observe.sensors import SampleThinner, Sensors
@@ -149,14 +150,12 @@ def test_every_reading_has_a_unit(tree: Tree) -> None:
 
 # --- thinning ---
 
-Kept = list[tuple[dict[str, float], float, dict[str, float] | None, dict[str, float] | None]]
 
-
-def thinned(samples: dict[float, float], *, began_s: float = 100.0) -> tuple[Kept, SampleThinner]:
-    kept: Kept = []
-    thinning = SampleThinner(
-        lambda values, span_s, low, high: kept.append((values, span_s, low, high)), began_s
-    )
+def thinned(
+    samples: dict[float, float], *, began_s: float = 100.0
+) -> tuple[list[Sample], SampleThinner]:
+    kept: list[Sample] = []
+    thinning = SampleThinner(kept.append, began_s)
     for moment, value in samples.items():
         thinning.put(moment, {"x": value})
     return kept, thinning
@@ -164,7 +163,7 @@ def thinned(samples: dict[float, float], *, began_s: float = 100.0) -> tuple[Kep
 
 def test_the_first_hour_is_kept_whole() -> None:
     kept, thinning = thinned({100.0: 1.0, 101.0: 2.0, 3699.9: 3.0})
-    assert kept == [({"x": value}, 0.0, None, None) for value in (1.0, 2.0, 3.0)]
+    assert kept == [Sample({"x": value}) for value in (1.0, 2.0, 3.0)]
     thinning.flush(3700.0)
     assert len(kept) == 3
 
@@ -172,11 +171,11 @@ def test_the_first_hour_is_kept_whole() -> None:
 def test_then_one_of_each_ten_seconds() -> None:
     values = {3700.0 + second: float(second % 7) for second in range(25)}
     kept, thinning = thinned(values)
-    assert [span for _, span, _, _ in kept] == [10.0, 10.0]
+    assert [one.span_s for one in kept] == [10.0, 10.0]
     first = [float(second % 7) for second in range(11)]
-    assert kept[0] == ({"x": sum(first) / 11}, 10.0, {"x": 0.0}, {"x": 6.0})
+    assert kept[0] == Sample({"x": sum(first) / 11}, 10.0, {"x": 0.0}, {"x": 6.0})
     thinning.flush(3725.0)
-    assert kept[2] == ({"x": (1 + 2 + 3) / 3}, 3.0, {"x": 1.0}, {"x": 3.0})
+    assert kept[2] == Sample({"x": (1 + 2 + 3) / 3}, 3.0, {"x": 1.0}, {"x": 3.0})
     thinning.flush(3726.0)
     assert len(kept) == 3
 
@@ -187,7 +186,7 @@ def test_a_reading_that_is_not_always_there() -> None:
     thinning.put(4001.0, {"x": 3.0, "y": 7.0})
     thinning.put(4002.0, {})
     thinning.flush(4002.0)
-    assert kept == [({"x": 2.0, "y": 7.0}, 2.0, {"x": 1.0}, {"x": 3.0})]
+    assert kept == [Sample({"x": 2.0, "y": 7.0}, 2.0, {"x": 1.0}, {"x": 3.0})]
 
 
 def test_what_did_not_change_is_kept_once_and_exactly() -> None:
@@ -195,4 +194,4 @@ def test_what_did_not_change_is_kept_once_and_exactly() -> None:
     for second in range(10):
         thinning.put(4000.0 + second, {"x": 0.1})  # the sum of ten of them by ten is another number
     thinning.flush(4010.0)
-    assert kept == [({"x": 0.1}, 10.0, {}, {})]
+    assert kept == [Sample({"x": 0.1}, 10.0, {}, {})]

@@ -10,10 +10,9 @@ import journals
 import samples
 
 from acceptance import resources
-from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, ITSELF, Gpu, Named, Part
+from acceptance.core.parts import CPU, ITSELF, Component, Gpu, Named, Part
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
 

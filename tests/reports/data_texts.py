@@ -20,11 +20,11 @@ from real_checks import collected
 
 import acceptance
 from acceptance import resources
+from acceptance.baseline import change_rules
 from acceptance.core.advice import Advice
 from acceptance.expect import architecture, loosest, measurements
 from acceptance.expect.measurements import Measurements
 from acceptance.history import noise
-from acceptance.machine import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import advice
 

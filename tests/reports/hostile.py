@@ -34,6 +34,13 @@ from acceptance.core.evidence import (
 )
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
+from acceptance.core.machine_facts import (
+    ChangeBook,
+    ChangeRule,
+    CountedParts,
+    KnownChange,
+    MachineFacts,
+)
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part, parse
 from acceptance.core.past import CounterReference, Past
@@ -48,6 +55,7 @@ from acceptance.core.record import (
     Note,
     Postponed,
     RunClosed,
+    RunStarted,
     SessionEnded,
     SessionStarted,
     Skipped,
@@ -56,13 +64,6 @@ from acceptance.core.record import (
 )
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.machine.machine_facts import (
-    ChangeBook,
-    ChangeRule,
-    CountedParts,
-    KnownChange,
-    MachineFacts,
-)
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
 # reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format
@@ -185,10 +186,6 @@ texts = (
 # --- the places ---
 
 _OWN = {"observed.inventory"}  # a mapping whose keys are our own words
-# What the record holds undecoded, and its type.
-_UNDECODED: dict[str, inspect.Type] = {
-    "run-started.plan.birth": inspect.type_info(MachineFacts | None)
-}
 
 
 def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
@@ -210,8 +207,6 @@ def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
 
 
 def _swapped(value: Any, kind: inspect.Type, place: str, change: Change) -> Any:
-    if isinstance(kind, inspect.AnyType):
-        kind = _UNDECODED.get(place, kind)
     if isinstance(kind, inspect.UnionType):
         kind = _member(kind, value)
     if isinstance(kind, inspect.LiteralType | inspect.EnumType):
@@ -275,10 +270,17 @@ def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
     kind = _body()
     plain = [msgspec.to_builtins(body, enc_hook=parts.encode) for body in bodies]
     swapped = [_swapped(one, kind, one["record"], change) for one in plain]
-    for one in swapped:
-        if one["record"] == "run-started":
-            msgspec.convert(one["plan"]["birth"], MachineFacts | None, dec_hook=parts.decode)
-    return [msgspec.convert(one, AnyBody, dec_hook=parts.decode) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
+    return [_with_keys(msgspec.convert(one, AnyBody, dec_hook=parts.decode)) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
+
+
+def _with_keys(body: Body) -> Body:
+    """The record with components as keys, which msgspec's `convert` leaves as texts."""
+    if not isinstance(body, RunStarted) or body.plan.baseline is None:
+        return body
+    facts = body.plan.baseline
+    named = {parse(str(name)): one for name, one in facts.identities.items()}
+    facts = msgspec.structs.replace(facts, identities=named)
+    return msgspec.structs.replace(body, plan=msgspec.structs.replace(body.plan, baseline=facts))
 
 
 def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> list[Body]:
@@ -313,8 +315,6 @@ def places_by_type() -> set[str]:
     """Every place that any record can have."""
 
     def walk(kind: inspect.Type, place: str) -> Iterator[str]:
-        if isinstance(kind, inspect.AnyType):
-            kind = _UNDECODED.get(place, kind)
         if isinstance(kind, inspect.StrType | inspect.CustomType):
             yield place
         elif isinstance(kind, inspect.UnionType):
@@ -451,7 +451,7 @@ def run() -> list[Body]:
         shortened=(Reduction("burn", 1.0, 90.0, "s"),),
         gpu_functions=(parse("0000:01:00.0"),),
         checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
-        birth=_born(),
+        baseline=_born(),
         site=SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", 'title = "mounts"'),)),
     )
     check = "memory.bandwidth"

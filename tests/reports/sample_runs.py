@@ -27,10 +27,9 @@ from msgspec import structs
 
 from acceptance.core import dtype, parts
 from acceptance.core.collection import SESSIONS, SITE
-from acceptance.core.component import Component
 from acceptance.core.evidence import Observed, Sample, Table, ToolRan
 from acceptance.core.message import Message
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,

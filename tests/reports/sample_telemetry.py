@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
+from acceptance.core.parts import Component
 from acceptance.observe.gpu_sample import REASONS
 
 PERIOD_S, WHOLE_S, SPAN_S = 0.2, 3600.0, 10.0

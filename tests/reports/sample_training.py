@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
-from acceptance.core.parts import GPUS
+from acceptance.core.parts import GPUS, Component
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.loads.train import digest_contract, parallel_contract
 from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE

@@ -15,11 +15,11 @@ from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
+from acceptance.baseline import change_rules
 from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements
-from acceptance.machine import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import advice
 from acceptance.reports.advice import AdviceBook

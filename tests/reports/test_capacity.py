@@ -17,9 +17,8 @@ from cases import each
 from msgspec import structs
 from rich.console import Console
 
-from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH
-from acceptance.core.parts import GPUS, Gpu, Pair, Part
+from acceptance.core.parts import GPUS, Component, Gpu, Pair, Part
 from acceptance.core.record import Body, Measured
 from acceptance.expect import gpu_limits
 from acceptance.journal.run import Run

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH
 from acceptance.core.message import Message, Quantity, Range, Values
-from acceptance.core.parts import Function, Gpu, Pair, Part
+from acceptance.core.parts import Component, Function, Gpu, Pair, Part
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 from acceptance.machine import machine_file

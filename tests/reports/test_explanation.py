@@ -3,12 +3,11 @@ from __future__ import annotations
 import msgspec
 from cases import each
 
-from acceptance.core.component import Component
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, Quantity, Range
-from acceptance.core.parts import MACHINE, Gpu, Part, decode, parse
+from acceptance.core.parts import MACHINE, Component, Gpu, Part, decode, parse
 from acceptance.core.past import Bounds, DriftFinding, Level, Past
 from acceptance.core.plan import Due
 from acceptance.core.record import Event

@@ -23,8 +23,7 @@ from acceptance.core.record import (
 )
 from acceptance.core.record import Skipped as SkippedRecord
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.journal.run import Run
-from acceptance.machine.changes import UnreadableRun
+from acceptance.journal.run import Run, UnreadableRun
 from acceptance.reports import junit, summary
 from acceptance.reports.explanation import labelled_lines
 from acceptance.reports.locations import NO_LOCATIONS

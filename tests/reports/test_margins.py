@@ -3,11 +3,10 @@ from __future__ import annotations
 import journals
 from cases import each
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, Gpu
+from acceptance.core.parts import CPU, Component, Gpu
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured
 from acceptance.reports import margins

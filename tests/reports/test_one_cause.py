@@ -7,11 +7,10 @@ from types import MappingProxyType
 from cases import each
 
 from acceptance.core.advice import Advice, Condition, LikelyCause
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
-from acceptance.core.parts import GPUS, Function, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Function, Gpu, Pair
 from acceptance.core.plan import Due
 from acceptance.diagnosis.causes import Evidence
 from acceptance.expect import measurements

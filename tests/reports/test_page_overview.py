@@ -19,10 +19,9 @@ from lxml import etree
 from test_page import assert_inert
 from thoroughness import some
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, MACHINE, MEMORY, Gpu, Pair, Part, Socket
+from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Gpu, Pair, Part, Socket
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured, RunClosed
 from acceptance.core.waiver import Waiver

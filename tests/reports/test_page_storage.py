@@ -13,11 +13,10 @@ from cases import each
 from msgspec.structs import replace
 from test_page import assert_inert
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, Table
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
-from acceptance.core.parts import Part
+from acceptance.core.parts import Component, Part
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured
 from acceptance.journal.run import Run
 from acceptance.loads.storage.contract import (

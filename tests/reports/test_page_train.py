@@ -9,10 +9,9 @@ import journals
 from lxml import html as lxml_html
 from runs import machine_root, write_segment, write_views
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.message import Message, Quantity
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, Note
 from acceptance.reports.page.train import Train, trains
 

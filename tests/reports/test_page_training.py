@@ -20,11 +20,10 @@ from msgspec.structs import replace
 from runs import unpacked
 from test_page import assert_inert
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run

@@ -23,12 +23,11 @@ from rich.console import Console
 from test_junit import HOSTILE
 from thoroughness import some
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text
-from acceptance.core.parts import CPU, MACHINE, MEMORY, Core, Gpu, Pair, Part
+from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Core, Gpu, Pair, Part
 from acceptance.core.plan import Reduction
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured

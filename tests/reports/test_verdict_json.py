@@ -24,7 +24,7 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import Reduction
 from acceptance.core.record import RunClosed
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.machine.changes import UnreadableRun
+from acceptance.journal.run import UnreadableRun
 from acceptance.reports import verdict_json
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "verdict.schema.json"

@@ -19,7 +19,6 @@ from acceptance.core.parts import Gpu
 from acceptance.core.record import Postponed, RunEnded, RunStarted
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
-from acceptance.reports.summary import exit_code
 from acceptance.run import idle_gate, supervisor
 from acceptance.run.planning import PreparedRun
 from acceptance.run.profile import IdlePolicy
@@ -85,7 +84,7 @@ def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
     run_dir = supervisor.new_run_dir(tmp_path)
     night = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(reasons, 1, 7))
     verdict = night.verdict
-    assert (verdict.verdict, exit_code(verdict)) == ("UNJUDGED", 3)
+    assert (verdict.verdict, verdict.exit_code) == ("UNJUDGED", 3)
     kinds = [type(entry.body) for entry in reader.read(run_dir).entries]
     assert kinds == [RunStarted, Observed, Postponed, RunEnded, Sealed]
     told = json.loads((run_dir / "verdict.json").read_bytes())
@@ -106,6 +105,6 @@ def test_the_last_night_of_too_many_fails(tmp_path: Path) -> None:
     run_dir = supervisor.new_run_dir(tmp_path)
     skipped = Postponed(("gpu0: somebody",), 7, 7)
     verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, skipped).verdict
-    assert (verdict.verdict, exit_code(verdict)) == ("FAIL", 1)
+    assert (verdict.verdict, verdict.exit_code) == ("FAIL", 1)
     suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
     assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (3, 2, 0, 1)

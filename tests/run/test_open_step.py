@@ -14,11 +14,10 @@ import pytest
 from cases import each
 from runs import machine_root, write_segment
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, PartBegan, ToolRan
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
+from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, Note, RunClosed, SessionEnded
 from acceptance.journal import clock, reader, segment
 from acceptance.loads.power_step import Kind, Step

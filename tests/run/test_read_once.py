@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import journals
 import nights
@@ -17,12 +18,10 @@ from acceptance import resources
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
 from acceptance.core.plan import Plan
-from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, noise, rebuild
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
-from acceptance.machine import changes
 from acceptance.machine.inventory import Inventory
 from acceptance.notify.textfile import run_metrics
 from acceptance.observe.inventory import observe
@@ -44,20 +43,20 @@ class Counts:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     found = Counts()
-    read_segment, fold = segment.read_segment, changes.judge
+    read_segment, judge = segment.read_segment, journal_run.judge
 
     def read(path: Path) -> segment.Segment:
         if path.name == reader.SUPERVISOR:
             found.read.append(path.parent.name)
         return read_segment(path)
 
-    def folded(entries: Sequence[Entry]) -> Verdict:
+    def judged(*about: Any) -> Verdict:
         found.folds += 1
-        return fold(entries)
+        return judge(*about)
 
     monkeypatch.setattr(reader, "read_segment", read)
     monkeypatch.setattr(segment, "read_segment", read)
-    monkeypatch.setattr(changes, "judge", folded)
+    monkeypatch.setattr(journal_run, "judge", judged)
     return found
 
 

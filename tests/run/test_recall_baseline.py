@@ -16,6 +16,7 @@ from gpu_machine import device, machine
 from runs import machine_root, write_segment, write_views
 
 from acceptance import resources
+from acceptance.baseline import change_rules
 from acceptance.core import parts
 from acceptance.core.fold import fold
 from acceptance.core.message import Term
@@ -26,7 +27,6 @@ from acceptance.history import baseline_file, location, noise
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
-from acceptance.machine import change_rules
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
 from acceptance.run.planning import PreparedRun
@@ -86,7 +86,7 @@ def accepted(out: Path, root: Path, inventory: Inventory = HEALTHY) -> baseline_
 
 def test_without_a_baseline_a_plan_has_none(tmp_path: Path, root: Path) -> None:
     plan, notes = recalled(tmp_path, root, HEALTHY)
-    assert plan.birth is None
+    assert plan.baseline is None
     assert not [note for note in notes if "baseline" in note]
 
 
@@ -97,7 +97,7 @@ def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
     born = accept(tmp_path, root, "one").baseline.certificate.birth
     plan, _ = recalled(tmp_path, root, HEALTHY)
     book = change_rules.read(resources.locate("changes.toml"))
-    assert plan.birth == msgspec.structs.replace(born, book=book)
+    assert plan.baseline == msgspec.structs.replace(born, book=book)
     assert run(tmp_path, root, "two", HEALTHY).verdict == "PASS"
 
 

@@ -10,8 +10,7 @@ import pytest
 from product_session import forked
 from site_box import SiteBox
 
-from acceptance.core.component import Component
-from acceptance.core.parts import MACHINE
+from acceptance.core.parts import MACHINE, Component
 from acceptance.process import command
 from acceptance.run import site_collection, site_folder
 from acceptance.run.site_collection import SiteMistakes

@@ -16,10 +16,9 @@ from product_session import collected
 from runs import known_provenance, machine_root
 
 from acceptance import resources
-from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit_set import LimitSet
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.record import RunStarted
 from acceptance.expect import limit_version, site_sheets
 from acceptance.expect.site_sheets import SiteSheetError

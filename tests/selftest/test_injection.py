@@ -16,10 +16,9 @@ from boxes import BOXES
 from run_left import Run
 from synthetic_machines import prepared_plan
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import CheckEnded, Measured
 from acceptance.loads.asks import ASKS

@@ -22,8 +22,7 @@ from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
-from acceptance.machine import changes
-from acceptance.reports.summary import exit_code
+from acceptance.journal import run as journal_run
 from acceptance.wording import words
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
@@ -61,7 +60,7 @@ def left(folder: Path, records: Iterable[Any]) -> Run:
         for entry in entries(records):
             writer.write(entry.body)
     verdict = write_views(run_dir).verdict
-    return Run(exit_code(verdict), f"{verdict.verdict}\n", "", 3.0, run_dir)
+    return Run(verdict.exit_code, f"{verdict.verdict}\n", "", 3.0, run_dir)
 
 
 def replace_container(body: SessionEnded) -> SessionEnded:
@@ -233,14 +232,14 @@ def test_a_dropped_limit_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_fold_that_counts_only_what_sessions_say_failed_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = changes.judge
+    judge = journal_run.judge
 
-    def lenient(found: Any) -> Verdict:
-        folded = judge(found)
+    def lenient(*found: Any) -> Verdict:
+        folded = judge(*found)
         checks = tuple(passed(one) for one in folded.checks)
-        return msgspec.structs.replace(folded, verdict="PASS", checks=checks, findings=())
+        return msgspec.structs.replace(folded, checks=checks, findings=())
 
-    monkeypatch.setattr(changes, "judge", lenient)
+    monkeypatch.setattr(journal_run, "judge", lenient)
     assert not row(made(tmp_path)).caught
 
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import journals
 import pytest
 
-from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.notes import run_notes
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.record import (
     Body,
     CheckEnded,

@@ -31,9 +31,8 @@ from wrong_results import (
     vram,
 )
 
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import GPUS, Gpu, Pair, Part
+from acceptance.core.parts import GPUS, Component, Gpu, Pair, Part
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
 from acceptance.loads.miscompare import read, read_or_keep

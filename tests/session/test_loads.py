@@ -29,8 +29,7 @@ from wrong_results import (
     vram,
 )
 
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu, Pair, Socket
+from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Core, Gpu, Pair, Socket
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.loads import asks
 from acceptance.loads.asks import AnyAsk

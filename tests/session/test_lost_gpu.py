@@ -9,8 +9,7 @@ import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, GPUS, Gpu, Pair, parse
+from acceptance.core.parts import CPU, GPUS, Component, Gpu, Pair, parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Event
 from acceptance.journal import segment

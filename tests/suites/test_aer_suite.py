@@ -15,9 +15,8 @@ from gpu_machine import device, machine
 from machine_tree import Tree
 from suite_box import Said, ask, planned
 
-from acceptance.core.component import Component
 from acceptance.core.fold import fold
-from acceptance.core.parts import GPUS, Function, Gpu
+from acceptance.core.parts import GPUS, Component, Function, Gpu
 from acceptance.core.record import CheckStarted, Event, Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components

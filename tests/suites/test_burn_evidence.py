@@ -9,8 +9,7 @@ from typing import Any
 from gpu_machine import gpu
 from wrong_results import COPIED, INPUTS, REPEATED, WHOLE, all_of, one_bit, vram
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.segment import JournalError
 from acceptance.loads.protocol import LoadOutput, LoadTable

@@ -12,10 +12,10 @@ from cases import each
 from test_disk_watch import NVME, SCRATCH
 from test_storage_suite import Recorder
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Text
+from acceptance.core.parts import Component
 from acceptance.core.unmeasured import Gap
 from acceptance.machine import scratch_place
 from acceptance.session.tools import Outputs

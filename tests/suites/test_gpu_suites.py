@@ -17,8 +17,7 @@ from suite_box import Box, planned
 
 # whole sessions with programs that sleep; what a check makes of its figures is also asked without
 # one
-from acceptance.core.component import Component
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 
 pytestmark = pytest.mark.e2e
 

@@ -17,9 +17,8 @@ from cases import each
 from gpu_machine import look, tree_of
 from suite_box import Box, Said, ask, planned
 
-from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH
-from acceptance.core.parts import Gpu, Part
+from acceptance.core.parts import Component, Gpu, Part
 from acceptance.core.plan import Plan
 from acceptance.expect import components
 from acceptance.machine.gpu import gpus

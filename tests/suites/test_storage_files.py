@@ -9,8 +9,8 @@ from suite_box import Said, ask
 from test_scratch_components import ONE, TWO
 from test_storage_ratios import planned
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.record import Measured
 from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.protocol import parse

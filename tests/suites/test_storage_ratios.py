@@ -11,8 +11,8 @@ from product_session import collected
 from suite_box import Said, ask
 from test_scratch_components import ONE, TWO
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
+from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.core.unmeasured import Gap
 from acceptance.expect import components, plan_builder

@@ -23,11 +23,10 @@ from machine_tree import Tree
 from storage_printed import RATES, options
 from suite_box import Box
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import PartBegan, Scratch, Table
 from acceptance.core.fold import fold
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.parts import Part
+from acceptance.core.parts import Component, Part
 from acceptance.core.record import Measured, RunEnded, RunStarted, SessionEnded
 from acceptance.core.verdict import Verdict
 from acceptance.expect import disk_sheet

@@ -16,9 +16,8 @@ from cases import each
 from machine_tree import Tree
 from suite_box import Box
 
-from acceptance.core.component import Component
 from acceptance.core.message import Text
-from acceptance.core.parts import SYSTEM, Part
+from acceptance.core.parts import SYSTEM, Component, Part
 from acceptance.core.unmeasured import Gap, Unmeasured, not_permitted
 from acceptance.expect.thresholds import thresholds
 from acceptance.machine.inventory import Disk

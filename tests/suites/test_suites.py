@@ -19,10 +19,9 @@ import pytest
 from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Part
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Part
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.diagnosis.series import Series

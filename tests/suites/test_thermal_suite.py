@@ -15,8 +15,8 @@ from suite_box import Box, Said, ask, planned
 from test_watch_suite import write
 from thoroughness import ALL
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Table
+from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Outcome

@@ -18,11 +18,10 @@ from suite_box import Said, ask, planned
 from synthetic_machines import inventory
 from wrong_results import COPIED, all_of
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES
 from acceptance.core.evidence import Table
 from acceptance.core.judgement import judge_due
-from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
+from acceptance.core.parts import CPU, MEMORY, Component, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import not_permitted

@@ -16,9 +16,8 @@ from load_texts import printed
 from suite_box import Printed, Said, ask, planned
 from synthetic_machines import SHEETS, inventory
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Plan
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import Sheet

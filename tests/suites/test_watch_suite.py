@@ -18,9 +18,9 @@ from gpu_machine import NO_COUNTERS, TRAITS, device, machine
 from runs import BOOT
 from suite_box import Box, Said, ask, planned
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Text
+from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Skipped

@@ -16,8 +16,7 @@ import pytest
 from cases import each
 from gpu_machine import gpu
 
-from acceptance.core.component import Component
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.diagnosis import digest_agreement
 from acceptance.loads import asks
 from acceptance.loads.__main__ import parsed

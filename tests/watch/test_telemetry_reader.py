@@ -10,9 +10,8 @@ import msgspec
 import pytest
 from runs import BOOT
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.record import Body, Note
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.reader import GPU_TELEMETRY

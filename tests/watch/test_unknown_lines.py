@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from cases import each
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message
-from acceptance.core.parts import Function, Gpu
+from acceptance.core.parts import Component, Function, Gpu
 from acceptance.core.record import Note, Suspicion
 from acceptance.observe import kmsg
 from acceptance.observe.event import KernelEvent

@@ -12,13 +12,12 @@ from acceptance.fleet import report as fleet_report
 from acceptance.fleet.night import Row
 from acceptance.fleet.report import Changes, FleetReport, Turn
 from acceptance.reports import text as reports_text
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.terminal import VERDICT_STYLE, Terminal
 from acceptance.wording import words
 
 MOST = 20  # lines of a list; the page has more, CSV and JUnit have all
 NAMES = 8  # machines named in a sentence
 OLD = 5  # of the oldest verdicts
-_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 
 
 def closing_line(
@@ -50,7 +49,7 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
     screen.say(title(report, language), "bold")
     for heading, rows in groups(report, language):
         counted = language("{heading} ({number}):", heading=heading, number=len(rows))
-        screen.say(counted, _STYLE[rows[0].verdict])
+        screen.say(counted, VERDICT_STYLE[rows[0].verdict])
         for row in rows[:MOST]:
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
@@ -78,7 +77,7 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
         heading = language("Changed since the night of {night}", night=report.before[0])
         lines = list(changed(found, language)) or [language("nothing")]
         _block(screen, heading, lines, language)
-    screen.say(closing_of(report, language), f"bold {_STYLE[report.verdict]}")
+    screen.say(closing_of(report, language), f"bold {VERDICT_STYLE[report.verdict]}")
 
 
 def title(report: FleetReport, language: Language) -> str:

@@ -12,8 +12,7 @@ from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads import bits
 from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import steps

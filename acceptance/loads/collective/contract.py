@@ -13,10 +13,9 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
-from acceptance.core.component import Component
 from acceptance.core.limit import MIB
 from acceptance.core.message import Listed
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.loads import contract
 from acceptance.loads.collective.ladder import SIZES
 from acceptance.loads.collective.operation import Operation, pairs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads.collective.pattern import Array, mixed
 
 _MODULUS = 1 << 64

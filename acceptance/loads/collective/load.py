@@ -55,9 +55,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB
-from acceptance.core.parts import GPUS, Gpu, listed
+from acceptance.core.parts import GPUS, Component, Gpu, listed
 from acceptance.loads.collective import ladder, nccl_environment, torch_group, worker
 from acceptance.loads.collective.contract import (
     COLLECTIVES,

@@ -43,8 +43,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from acceptance.core.component import Component
-from acceptance.core.parts import GPUS
+from acceptance.core.parts import GPUS, Component
 from acceptance.loads.collective import nccl_environment, rendezvous, torch_group, worker
 from acceptance.loads.collective.contract import (
     COLLECTIVES,

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads.collective import digest, pattern
 from acceptance.loads.collective.contract import Fault
 from acceptance.loads.collective.group import Group, Join, Memory

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.miscompare import TransferCheck, WrongTransfer
 

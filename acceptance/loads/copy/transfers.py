@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import (

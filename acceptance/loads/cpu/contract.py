@@ -12,9 +12,8 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import CpuDtype
-from acceptance.core.parts import CPU, MEMORY, Core, Pair, parse
+from acceptance.core.parts import CPU, MEMORY, Component, Core, Pair, parse
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, ReadingKey, Seconds, Unproved
 from acceptance.loads.miscompare import ARRAY_MISCOMPARES, CORE_MISCOMPARES, RAM_MISCOMPARES

@@ -24,9 +24,8 @@ import statistics
 import time
 from multiprocessing.connection import Connection
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import CpuDtype
-from acceptance.core.parts import CPU
+from acceptance.core.parts import CPU, Component
 from acceptance.loads.cpu.contract import GEMM, Gemm
 from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady

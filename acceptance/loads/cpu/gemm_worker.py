@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads import bits
 from acceptance.loads.bits import Buffer, flip
 from acceptance.loads.cpu.cores import Core

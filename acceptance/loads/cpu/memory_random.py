@@ -48,8 +48,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
+from acceptance.core.parts import Component
 from acceptance.loads.copy.numa import NumaError, cpu_list
 from acceptance.loads.cpu.contract import MemoryRandom, component_of, random_names
 from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed

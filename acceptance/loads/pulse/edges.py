@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads.power_step import COLD_S, Step
 
 # From this frequency on a half-wave is too short for the host to launch its work and to end it in

@@ -33,8 +33,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from acceptance.core.component import Component
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.loads.power_step import Step
 from acceptance.loads.protocol import Output
 from acceptance.loads.pulse import clocks, worker

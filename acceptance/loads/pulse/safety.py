@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE, SW_THERMAL
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Quantity
+from acceptance.core.parts import Component
 
 # A GPU slows itself down where its margin is used up; the load ends before that. With more margin
 # the burn passes too: it is the limit of `gpu_temperature_margin`.

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import DtypeName
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Component, Gpu
 from acceptance.loads.miscompare import WrongRepeat
 from acceptance.loads.power_step import Step
 from acceptance.loads.pulse import clocks

@@ -10,8 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from acceptance.core.component import Component
-from acceptance.core.parts import parse
+from acceptance.core.parts import Component, parse
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, Seconds
 from acceptance.loads.miscompare import FILE_MISCOMPARES

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.ranks import RankLost, Ranks
 from acceptance.loads.storage.contract import (

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Literal
 
 from acceptance.core import disk_error
-from acceptance.core.coded import Coded
+from acceptance.core.message import Coded
 
 Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "read", "map"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.loads import bits
 from acceptance.loads.copy.pattern import TransferFault, fault
 from acceptance.loads.miscompare import FileCheck, WrongFile

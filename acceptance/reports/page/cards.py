@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity
+from acceptance.core.parts import Component
 from acceptance.core.verdict import Verdict
 from acceptance.machine import waiver_lines
 from acceptance.reports import explanation, summary

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu, Pair, parse
+from acceptance.core.parts import Component, Gpu, Pair, parse
 
 _NVLINK = re.compile(r"NV(\d{1,3})")
 

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
-from acceptance.core.parts import CPU, MACHINE, MEMORY, Socket
+from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Socket
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import Gpu

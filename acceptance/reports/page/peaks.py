@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.language import Language
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.expect import sheet
 from acceptance.expect.gpu import COPIES
 from acceptance.expect.sheet import LOCAL_COPY, Sheet

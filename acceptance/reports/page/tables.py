@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
+from acceptance.core.parts import Component
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from acceptance.core import clock_reasons
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.diagnosis.gpu_history import GAP_S
 from acceptance.journal.samples import GpuSample, TimedSample
 

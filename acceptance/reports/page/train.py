@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.limit import number
 from acceptance.core.message import Message
+from acceptance.core.parts import Component
 from acceptance.core.record import CheckStarted, Entry, Note
 from acceptance.reports.page.curves import Plot
 

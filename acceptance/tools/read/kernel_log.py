@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from acceptance.core.component import Component
 from acceptance.core.message import Message, Term, Text, Value, known
-from acceptance.core.parts import MACHINE
+from acceptance.core.parts import MACHINE, Component
 from acceptance.observe import unknown_line
 from acceptance.observe.event import RANK, KernelEvent, weigh
 from acceptance.observe.kernel_line import KernelLine, kernel_lines

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from acceptance.core import parts, plain_text
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, known
+from acceptance.core.parts import Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error
 from acceptance.tools.read import nccl_warnings

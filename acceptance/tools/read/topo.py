@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import parts, plain_text
-from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, known
-from acceptance.core.parts import Pair
+from acceptance.core.parts import Component, Pair
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import reading
 from acceptance.tools.reading import Reading, ToolOutput

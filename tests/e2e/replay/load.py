@@ -31,8 +31,7 @@ import sound_loads
 from msgspec.structs import replace
 from sound_values import good_value
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, segment
 from acceptance.loads import asks, protocol

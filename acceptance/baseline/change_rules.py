@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.machine.machine_facts import (
+from acceptance.core.machine_facts import (
     ChangeBook,
     FactChange,
     PartChange,

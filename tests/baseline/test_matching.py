@@ -6,9 +6,8 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, Core, Gpu, Pair, Part, Renamed, parse
-from acceptance.machine.matching import MovedPart, ReplacedPart, match, unique_identities
+from acceptance.baseline.matching import MovedPart, ReplacedPart, match, unique_identities
+from acceptance.core.parts import CPU, Component, Core, Gpu, Pair, Part, Renamed, parse
 
 ZERO, ONE, OTHER = Gpu(0), Gpu(1), Renamed(parse("gpu1"))
 PATH, NEVER_SEEN = Pair(ZERO, ONE), parse("never seen")

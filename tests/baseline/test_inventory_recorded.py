@@ -17,12 +17,12 @@ from machine_facts import BOOK, DAY, born, brief, machine, ruled
 from runs import RECORDED
 from runs import recorded as recorded_run
 
+from acceptance.baseline import facts
+from acceptance.baseline.changes import machine_changes
+from acceptance.baseline.facts import kind_of
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry
-from acceptance.machine import facts
-from acceptance.machine.changes import machine_changes
-from acceptance.machine.facts import kind_of
-from acceptance.machine.machine_facts import MachineFacts
 from acceptance.wording import words
 from selftest import drawn_runs
 

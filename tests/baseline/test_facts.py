@@ -12,13 +12,13 @@ from cases import each
 from known import known
 from machine_facts import BOOK, born, disk, gpu, link, machine
 
+from acceptance.baseline import facts
+from acceptance.baseline.facts import circumstances
 from acceptance.core import parts
 from acceptance.core.evidence import Table
+from acceptance.core.machine_facts import CountedParts, MachineFacts
 from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
 from acceptance.loads.train.digest_contract import COLUMNS, VERSION_COLUMNS
-from acceptance.machine import facts
-from acceptance.machine.facts import circumstances
-from acceptance.machine.machine_facts import CountedParts, MachineFacts
 from acceptance.machine.observation import NOTHING
 
 

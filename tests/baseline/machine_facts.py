@@ -11,12 +11,12 @@ from typing import Any
 import journals
 import msgspec
 
+from acceptance.baseline import change_rules, facts
+from acceptance.baseline.changes import MachineChange
 from acceptance.core.evidence import Observed
+from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry, Measured
-from acceptance.machine import change_rules, facts
-from acceptance.machine.changes import MachineChange
-from acceptance.machine.machine_facts import MachineFacts
 
 BOOK = change_rules.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
 DAY = "2026-01-01"  # of the journals of `journals`

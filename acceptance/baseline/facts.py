@@ -6,18 +6,17 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from acceptance.core.component import Component
+from acceptance.baseline.matching import identities
 from acceptance.core.evidence import Table
 from acceptance.core.limit import GIB
-from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
-from acceptance.core.record import Entry, Measured, RunStarted
+from acceptance.core.machine_facts import CountedParts, MachineFacts
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Component, Gpu, Part
+from acceptance.core.record import Entry, Measured, RunStarted, records
 from acceptance.loads.train import digest_contract as digest
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import observation
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink
-from acceptance.machine.machine_facts import CountedParts, MachineFacts
-from acceptance.machine.matching import identities
 
 # Provenance that names the machine or changes at every start: it explains no difference.
 _OWN = frozenset({"host", "boot_id", "selftest", "order_number", "asset_tag", "psu_watts"})
@@ -120,10 +119,7 @@ _NO_MAKERS = 0x03
 
 def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     """The facts of a run's machine; None if its journal has no beginning or no inventory."""
-    start = next(
-        ((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)),
-        None,
-    )
+    start = next(records(entries, RunStarted), None)
     inventory = observation.inventory_of(entries)
     if start is None or inventory == observation.NOTHING:
         return None
@@ -131,8 +127,8 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     for name, value in _links(entries).items():
         facts[name] = _number(min(value, float(facts.get(name, value))))
     return MachineFacts(
-        run_id=start[1],
-        utc=start[0],
+        run_id=start[1].run_id,
+        utc=start[0].utc,
         parts=tuple(_parts(inventory)),
         identities=identities(inventory),
         facts=tuple((component, name, told) for (component, name), told in facts.items()),
@@ -230,11 +226,8 @@ def _links(entries: Sequence[Entry]) -> dict[tuple[Component, str], float]:
     Values that are not finite are ignored.
     """
     found: dict[tuple[Component, str], float] = {}
-    for entry in entries:
-        body = entry.body
-        if not isinstance(body, Measured) or body.measurement not in _LINKS:
-            continue
-        if body.value is not None and math.isfinite(body.value):
+    for _, body in records(entries, Measured):
+        if body.value is not None and math.isfinite(body.value) and body.measurement in _LINKS:
             name = (body.component, _LINKS[body.measurement])
             found[name] = min(body.value, found.get(name, body.value))
     return found
@@ -246,10 +239,7 @@ def _training(entries: Sequence[Entry]) -> Facts:
     A run that made the check twice with different outcomes has both.
     """
     found: dict[tuple[Component, str], set[str]] = {}
-    for entry in entries:
-        body = entry.body
-        if not isinstance(body, Table):
-            continue
+    for _, body in records(entries, Table):
         if body.name == digest.TABLE and body.columns == digest.COLUMNS:
             for dtype, _, _, *digests, _ in body.rows:
                 bits = " ".join(map(str, digests))

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from acceptance.core.component import Component
-from acceptance.core.parts import Renamed, renamed
+from acceptance.core.parts import Component, Renamed, renamed
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from acceptance.core.component import Component
+from acceptance.core.parts import Component
 from acceptance.core.strict import Strict, Text
-from acceptance.core.verdict import BaselineChanges
 
 # A fact differs, is lower or is higher. A part is missing, added, replaced or moved; "unread":
 # parts of its kind could not be listed.
@@ -127,12 +126,3 @@ class MachineFacts(msgspec.Struct, frozen=True):
     def by_name(self) -> dict[tuple[Component, str], str]:
         """The facts by component and name."""
         return {(component, name): text for component, name, text in self.facts}
-
-
-class BaselineComparison(BaselineChanges, frozen=True):
-    """The result of comparing a run with its baseline.
-
-    `known` is what the next night needs to know; None if the run could not be compared.
-    """
-
-    known: tuple[KnownChange, ...] | None = None

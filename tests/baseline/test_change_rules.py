@@ -9,7 +9,7 @@ from cases import each
 from known import known
 from machine_facts import BOOK
 
-from acceptance.machine import change_rules
+from acceptance.baseline import change_rules
 from acceptance.resources import DataFileError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml"

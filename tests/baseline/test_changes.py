@@ -15,16 +15,17 @@ import pytest
 from cases import each
 from machine_facts import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 
+from acceptance.baseline import changes
+from acceptance.baseline.changes import MachineChange, machine_changes
 from acceptance.core import parts
+from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.message import Term
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.core.plan import Plan
-from acceptance.machine import changes
-from acceptance.machine.changes import MachineChange, UnreadableRun, machine_changes
-from acceptance.machine.machine_facts import BaselineComparison, KnownChange, MachineFacts
+from acceptance.core.verdict import BaselineChanges
 from acceptance.wording import words
 
-BORN = msgspec.structs.replace(journals.plan(), birth=ruled(born(machine())))
+BORN = msgspec.structs.replace(journals.plan(), baseline=ruled(born(machine())))
 WHEN = f"when the baseline was recorded ({DAY})"
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 Plain = dict[str, Any]
@@ -662,7 +663,7 @@ def test_findings_and_notes_of_a_run() -> None:
     after = machine()
     after["board"]["os"] = "Debian 14"
     gone(after)
-    held = changes.compare_with_baseline(BORN, machine_facts.run(after))
+    held = changes.compare(BORN.baseline, machine_facts.run(after))
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.component, finding.event) == (
         "fail",
@@ -674,7 +675,7 @@ def test_findings_and_notes_of_a_run() -> None:
 
 
 def test_a_run_without_an_inventory_says_so() -> None:
-    held = changes.compare_with_baseline(BORN, [])
+    held = changes.compare(BORN.baseline, [])
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.code) == ("error", "run", "no_inventory")
     assert held.notes == ()
@@ -684,13 +685,13 @@ def test_what_the_next_night_is_to_know() -> None:
     after = machine()
     after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
     gone(after)
-    held = changes.compare_with_baseline(BORN, machine_facts.run(after))
+    held = changes.compare(BORN.baseline, machine_facts.run(after))
     assert held.known == (KnownChange(ITSELF, "kernel", "6.13", DAY),)
 
 
 def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_nothing() -> None:
-    assert changes.compare_with_baseline(BORN, []).known is None
-    assert changes.compare_with_baseline(journals.plan(), []) == BaselineComparison()
+    assert changes.compare(BORN.baseline, []).known is None
+    assert changes.compare(None, []) == BaselineChanges()
 
 
 def test_facts_in_a_journal_are_those_that_were_written() -> None:
@@ -699,15 +700,7 @@ def test_facts_in_a_journal_are_those_that_were_written() -> None:
         type=Plan,
         dec_hook=parts.decode,
     )
-    assert changes.baseline_of(stored) == BORN.birth
-    assert changes.baseline_of(journals.plan()) is None
-
-
-@each("birth", [{}, 0, "run-0", {"run_id": "run-0"}])
-def test_facts_that_cannot_be_read_are_no_verdict(birth: object) -> None:
-    plan = msgspec.structs.replace(BORN, birth=birth)
-    with pytest.raises(UnreadableRun, match=r"cannot be read .*: run the test again"):
-        changes.judge(journals.entries(journals.bodies(plan)))
+    assert stored == BORN
 
 
 # --- on the second night ---
@@ -844,13 +837,6 @@ def test_a_plan_of_rules_before_there_were_notes_afterwards_warns_as_it_did() ->
     )
     told = machine_changes(birth, born(after))
     assert [(one.kind, one.known) for one in told] == [("warn", None)]
-
-
-@each("beginnings", [0, 2])
-def test_a_journal_without_one_beginning_is_not_judged(beginnings: int) -> None:
-    entries = journals.entries(journals.bodies(journals.plan()))
-    with pytest.raises(UnreadableRun, match=rf"^the journal holds {beginnings} beginnings"):
-        changes.judge([*entries[:1] * beginnings, *entries[1:]])
 
 
 # --- bits of a training run ---

@@ -13,21 +13,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-import msgspec
-
-from acceptance.core.component import Component
+from acceptance.baseline.facts import NETWORK, Parts, facts_of, kind_of
+from acceptance.baseline.matching import match
 from acceptance.core.finding import Finding
-from acceptance.core.fold import beginnings, fold
-from acceptance.core.incident import without_duplicates
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message, Quantity, Term, Values, known
-from acceptance.core.parts import ITSELF, Named, decode, parse
-from acceptance.core.plan import Plan
-from acceptance.core.record import Entry
-from acceptance.core.verdict import Verdict
-from acceptance.machine.facts import NETWORK, Parts, facts_of, kind_of
-from acceptance.machine.machine_facts import (
-    BaselineComparison,
+from acceptance.core.machine_facts import (
     ChangeBook,
     ChangeRule,
     FactChange,
@@ -35,8 +25,10 @@ from acceptance.machine.machine_facts import (
     MachineFacts,
     PartChange,
 )
-from acceptance.machine.matching import match
-from acceptance.wording.errors import WordedError
+from acceptance.core.message import NO_VALUES, Listed, Message, Quantity, Term, Values, known
+from acceptance.core.parts import ITSELF, Component, Named
+from acceptance.core.record import Entry
+from acceptance.core.verdict import BaselineChanges
 
 ChangeSeverity = Literal["fail", "warn", "note"]
 _ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
@@ -69,46 +61,13 @@ class MachineChange:
         return Message(self.code, {**about, **self.values})
 
 
-class UnreadableRun(WordedError):
-    """The journal holds no plan to judge against."""
-
-
-def judge(entries: Sequence[Entry]) -> Verdict:
-    """The verdict of a run, the changes of its machine included.
-
-    An event that two sources report counts once. Raises UnreadableRun when the journal has no
-    beginning, or more than one, and as `baseline_of` does.
-    """
-    starts = len(beginnings(entries))
-    if starts != 1:
-        raise UnreadableRun("run_beginnings", count=starts)
-    return fold(without_duplicates(entries), compare_with_baseline)
-
-
-def baseline_of(plan: Plan) -> MachineFacts | None:
-    """The facts of the baseline in a plan; None where it has none.
-
-    Raises UnreadableRun where they are no such facts.
-    """
-    if plan.birth is None or isinstance(plan.birth, MachineFacts):
-        return plan.birth
-    try:
-        found = msgspec.convert(plan.birth, MachineFacts, dec_hook=decode)
-        # `convert` leaves names that are keys as texts
-        named = {parse(str(name)): one for name, one in found.identities.items()}
-        return msgspec.structs.replace(found, identities=named)
-    except ValueError as error:
-        raise UnreadableRun("baseline_facts_unread", why=str(error)) from error
-
-
-def compare_with_baseline(plan: Plan, entries: Sequence[Entry]) -> BaselineComparison:
-    """Compare a run with the baseline in its plan. Raises UnreadableRun as `baseline_of` does."""
-    baseline = baseline_of(plan)
+def compare(baseline: MachineFacts | None, entries: Sequence[Entry]) -> BaselineChanges:
+    """Compare the machine of a run with the baseline in its plan."""
     if baseline is None:
-        return BaselineComparison()
+        return BaselineChanges()
     tonight = facts_of(entries)
     if tonight is None:
-        return BaselineComparison((Finding("error", "run", "no_inventory"),), ())
+        return BaselineChanges((Finding("error", "run", "no_inventory"),))
     found = machine_changes(baseline, tonight)
     findings = tuple(
         Finding(
@@ -123,9 +82,7 @@ def compare_with_baseline(plan: Plan, entries: Sequence[Entry]) -> BaselineCompa
         if change.kind != "note"
     )
     notes = tuple(change.message for change in found if change.kind == "note")
-    return BaselineComparison(
-        findings, notes, tuple(change.known for change in found if change.known)
-    )
+    return BaselineChanges(findings, notes, tuple(change.known for change in found if change.known))
 
 
 def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
@@ -176,9 +133,7 @@ class _Pair:
             now = self._names.get(part)
             if now is None:
                 # otherwise the name belongs to another part by now
-                free = (
-                    part if part not in self._now.names else None
-                )  # or else it is the name of another part by now
+                free = part if part not in self._now.names else None
                 told = Message("part_missing", {"part": self._then.describe(part)})
                 yield from self._part("missing", part, free, told)
             elif one := self._replaced.get(part):
@@ -295,12 +250,9 @@ class _Pair:
             if self._apart(rule, then, part):
                 found.setdefault(rule.given, []).append((then, part, _about(rule, part, name)))
         for given, parts in found.items():
-            named = [about for _, _, about in parts]
             then, part, _ = parts[0]
             versions = known(before=self._then.fact(then, given), now=self._now.fact(part, given))
-            facts = Listed(tuple(named[:_MOST]), max(0, len(named) - _MOST))
-            values: Values = {"facts": facts, "date": self._then_day, **versions}
-            yield MachineChange("note", "inventory.untold", None, "facts_incomparable", values)
+            yield self._untold("facts_incomparable", [about for _, _, about in parts], versions)
 
     def unknown_facts(self) -> Iterator[MachineChange]:
         """Kinds of parts and facts that the baseline has and tonight's run lacks.
@@ -322,9 +274,14 @@ class _Pair:
             ):
                 missing.append(_about(rule, now, name))
         if missing:
-            named = Listed(tuple(missing[:_MOST]), max(0, len(missing) - _MOST))
-            untold: Values = {"facts": named, "date": self._then_day}
-            yield MachineChange("note", "inventory.untold", None, "facts_unread", untold)
+            yield self._untold("facts_unread", missing)
+
+    def _untold(
+        self, code: str, facts: Sequence[Term | Message], versions: Values = NO_VALUES
+    ) -> MachineChange:
+        """The note that nothing is known of these facts."""
+        values = {"facts": Listed.first(facts, _MOST), "date": self._then_day, **versions}
+        return MachineChange("note", "inventory.untold", None, code, values)
 
 
 def _about(rule: ChangeRule, part: Component, name: str) -> Term | Message:
