@@ -32,7 +32,6 @@ from acceptance.core.record import (
     Outcome,
     Skipped,
 )
-from acceptance.core.site_names import SUBJECT
 from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
@@ -54,9 +53,9 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
 from acceptance.session import earlier, load_events, timeouts
 from acceptance.session.check import Check, CheckSkipped
+from acceptance.session.collection import check_id
 from acceptance.session.loads import Listening, Loads
 from acceptance.session.programs import Programs
-from acceptance.session.site import IS_SITE
 from acceptance.session.tools import Tools
 from acceptance.watch.telemetry_reader import GpuTelemetry
 from acceptance.wording.errors import WordedError
@@ -65,15 +64,6 @@ from acceptance.wording.errors import WordedError
 # (`observe.sensors.SampleThinner`): a sample of the present moment is written within this time.
 WRITTEN_S = 12.0
 OFF_THE_BUS = 79  # the Xid of a GPU that has fallen off the bus
-
-
-def check_id(item: pytest.Item) -> str:
-    """`<subject>.<function>[parameter]`, the same wherever the package is installed.
-
-    Of a site's own check `site.<file>.<function>[parameter]`.
-    """
-    name = f"{item.path.stem}.{item.name.removeprefix('test_')}"
-    return f"{SUBJECT}.{name}" if item.config.stash.get(IS_SITE, False) else name
 
 
 class Idle(WordedError):
@@ -113,20 +103,20 @@ class SessionFixtures:
     ) -> None:
         self.context = context
         self.run_dir = run_dir
-        self._share = share
-        self._write = write
+        self.share = share
+        self.write = write
         self._gpu_telemetry = GpuTelemetry(run_dir / reader.GPU_TELEMETRY, _ranges(context))
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest) -> PlannedCheck:
         """This check's part of the plan."""
-        return self._share[check_id(request.node)]
+        return self.share[check_id(request.node)]
 
     @pytest.fixture
     def check(self, planned: PlannedCheck) -> Check:
         """Journals readings and judges them against the plan (`acceptance.session.check.Check`)."""
         assert self.context.plan is not None
-        return Check(planned, self.context.plan.waivers, self._write)
+        return Check(planned, self.context.plan.waivers, self.write)
 
     @pytest.fixture
     def machine(self) -> Machine | None:
@@ -163,12 +153,12 @@ class SessionFixtures:
     @pytest.fixture
     def say(self) -> Callable[[Text], None]:
         """Writes a note for the reader of the report; no verdict depends on it."""
-        return lambda text: self._write(Note(text))
+        return lambda text: self.write(Note(text))
 
     @pytest.fixture
     def report_event(self) -> Callable[[Event], None]:
         """Journals an event of the machine for the check that runs."""
-        return self._write
+        return self.write
 
     @pytest.fixture
     def listener(self) -> Listening:
@@ -176,7 +166,7 @@ class SessionFixtures:
 
         Its argument is the GPUs that each load sees, the load's own first.
         """
-        return lambda shown: load_events.listener(list(shown), self._write, shown=shown)
+        return lambda shown: load_events.listener(list(shown), self.write, shown=shown)
 
     @pytest.fixture
     def root(self) -> Path:
@@ -242,7 +232,7 @@ class SessionFixtures:
         See `acceptance.session.programs.Programs`.
         """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
-        return Programs(planned, self.run_dir / "logs", self._write, look)
+        return Programs(planned, self.run_dir / "logs", self.write, look)
 
     @pytest.fixture
     def deadline(self, planned: PlannedCheck) -> Deadline:
@@ -276,7 +266,7 @@ class SessionFixtures:
             columns: Sequence[str],
             rows: Sequence[Sequence[float | str]],
         ) -> None:
-            self._write(
+            self.write(
                 Table(
                     planned.id, component, name, tuple(columns), tuple(tuple(row) for row in rows)
                 )

@@ -3,8 +3,6 @@ from __future__ import annotations
 import re
 import secrets
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import journals
 import pytest
@@ -20,7 +18,7 @@ from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds
 from acceptance.loads.work import LOADS, Work
 from acceptance.process import orphans
-from acceptance.session import context, plugin
+from acceptance.session import collection, context
 
 PASSES = """
 @copy
@@ -407,6 +405,8 @@ def test_a_context_that_cannot_be_read(product: Product) -> None:
 
 # --- collection ---
 
+FOLLOWS = '@pytest.mark.measures("copy_h2d")\n@pytest.mark.follows({})'
+
 
 def test_collecting_describes_and_runs_nothing(product: Product) -> None:
     product.suite(
@@ -448,122 +448,102 @@ def test_everything(check):
     )
 
 
-def test_a_check_that_is_not_marked_as_it_should_be(product: Product) -> None:
-    product.suite("link", PASSES)
+GOOD = {
+    "session": '@pytest.mark.session("host-after")',
+    "costs": "@pytest.mark.costs(1.0)",
+    "measures": '@pytest.mark.measures("copy_h2d")',
+    "def": "def test_copy(check):",
+    "title": '    """Copies."""',
+    "body": "    assert check",
+}
+# What is wrong with a check, by the file of it: the line that is other, and a part of the sentence.
+WRONG = {
+    "title": ({"title": "    pass"}, "has no docstring"),
+    "nosession": ({"session": ""}, "has no session"),
+    "oddsession": ({"session": '@pytest.mark.session("loud")'}, "has no session: .* host-before"),
+    "ofsites": ({"session": '@pytest.mark.session("site")'}, "has no session"),
+    "nocosts": ({"costs": ""}, "does not say how long it takes"),
+    "noseconds": ({"costs": '@pytest.mark.costs(load="train")'}, "costs is costs"),
+    "negative": ({"costs": "@pytest.mark.costs(1.0, per_gib=-1.0)"}, "costs is costs"),
+    "oddcosts": ({"costs": "@pytest.mark.costs(1.0, heats=True)"}, "costs is costs"),
+    "parameter": (
+        {"costs": '@pytest.mark.costs(1.0, load="burn_{mode}")'},
+        "a parameter that the test has not .'mode'",
+    ),
+    "load": ({"costs": '@pytest.mark.costs(1.0, load="burnt")'}, "what the load burnt works on"),
+    "extra": (
+        {"costs": '@pytest.mark.costs(1.0, extra_load="burnt")'},
+        "what the load burnt works on",
+    ),
+    "nothing": ({"measures": ""}, "measures nothing"),
+    "unknown": ({"measures": '@pytest.mark.measures("copy_h2")'}, "'copy_h2', .* mean copy_h2d"),
+    "notext": ({"measures": "@pytest.mark.measures(7)"}, "measures 7"),
+    "more": ({"measures": '@pytest.mark.measures("copy_h2d", per="gpu")'}, "measures nothing"),
+    "twice": (
+        {"measures": '@pytest.mark.measures("copy_h2d", "copy_h2d")'},
+        "names a measurement twice",
+    ),
+    "manyloads": ({"measures": FOLLOWS.format('"link.*", load="most"')}, "mark follows names"),
+    "oddfollows": ({"measures": FOLLOWS.format('"link.*", of="any"')}, "mark follows names"),
+    "number": ({"measures": FOLLOWS.format("7")}, "mark follows names checks"),
+    "noload": ({"measures": FOLLOWS.format("load=None")}, "mark follows names checks"),
+    "nocheck": ({"def": "def test_copy(programs):", "body": ""}, "does not take the fixture check"),
+    "fixture": ({"def": "def test_copy(check, program):"}, "asks for 'program', which is no fix"),
+    "undeclared": ({"body": '    check("copy_d2h", {})'}, "'copy_d2h', which it does not declare"),
+    "waits": ({"def": "async def test_copy(check):"}, "is asynchronous"),
+    **{
+        one: (
+            {
+                "session": f"@pytest.fixture\ndef {one}(): ...\n{GOOD['session']}",
+                "def": f"def test_copy(check, {one}):",
+            },
+            rf"judged from other checks \({one}\): name them with the mark follows",
+        )
+        for one in collection.EVIDENCE
+    },
+}
+
+
+def test_every_mistake_of_our_own_suites_is_said_with_file_and_line(product: Product) -> None:
+    for stem, (other, _) in WRONG.items():
+        product.suite(stem, "pytestmark = []\n" + "\n".join((GOOD | other).values()))
+    product.suite("empty", "")
+    product.suite("syntax", "def test_copy(check:")
     done = product.collect()
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert done.stderr.startswith(
-        "ERROR: link.copy: it measures 'copy', which no file of fixtures/measurements has"
-    )
     assert not (product.run_dir / "answer.json").exists()
+    texts = {**WRONG, "empty": ({}, "holds no check"), "syntax": ({}, "is not Python")}
+    mistakes = done.stderr.removeprefix("ERROR: ").split("; ")
+    assert len(mistakes) == len(texts)
+    for stem, (_, text) in texts.items():
+        (own,) = [one for one in mistakes if re.match(rf"{stem}\.py\b", one)]
+        assert re.search(text, own), own
+        assert stem == "empty" or re.match(rf"{stem}\.py, line \d+: ", own), own
 
 
-class Item:
-    """As much of a pytest item as a description needs."""
-
-    path = Path("link.py")
-    name = "test_copy[float]"
-    config = SimpleNamespace(stash={})
-    callspec = SimpleNamespace(params={"path": "float"})
-    fixturenames: tuple[str, ...] = ("check",)
-
-    def __init__(
-        self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]
-    ) -> None:
-        good = {
-            "session": (("load",), {}),
-            "costs": ((1.0,), {}),
-            "measures": (("copy_faults",), {}),
-        }
-        self.marks = {
-            name: SimpleNamespace(args=args, kwargs=kwargs)
-            for name, (args, kwargs) in {**good, **marks}.items()
-        }
-        self.function = SimpleNamespace(__doc__=title)
-
-    def get_closest_marker(self, name: str) -> object:
-        return (
-            self.marks.get(name)
-            if self.marks.get(name) != SimpleNamespace(args=(), kwargs={})
-            else None
-        )
-
-    def iter_markers(self, name: str) -> list[object]:
-        return [self.marks[name]] if self.get_closest_marker(name) else []
+def test_checks_that_follow_others(product: Product) -> None:
+    product.suite("link", "\n".join((GOOD | {"session": '@pytest.mark.session("load")'}).values()))
+    follows = FOLLOWS.format('"link.copy", load="gpus"')
+    shown = "def test_copy(check, earlier_programs):"
+    product.suite("after", "\n".join((GOOD | {"measures": follows, "def": shown}).values()))
+    assert product.collect().returncode == 0
+    after, link = product.answer()
+    assert (after.follows, after.follows_load) == (("link.copy",), "gpus")
+    assert (link.follows, link.follows_load) == ((), None)
+    (product.suites / "link.py").unlink()
+    done = product.collect()
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "after.copy follows link.copy, which is no check" in done.stderr
 
 
-NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
-
-
-@pytest.mark.parametrize(
-    ("item", "told"),
-    [
-        (
-            Item(None),
-            "link.copy[float]: a check needs a docstring and the marks session and costs",
-        ),
-        (Item(" "), "a check needs a docstring"),
-        (Item(session=NONE), "the marks session and costs"),
-        (Item(costs=NONE), "the marks session and costs"),
-        (
-            Item(session=(("loud",), {})),
-            "its session is one of host-before, gpu-load, host-load, load, host-after, and its "
-            "costs are in seconds",
-        ),
-        (Item(costs=((), {"load": "x"})), "its costs are in seconds"),
-        (Item(measures=NONE), "a check measures something: add the mark measures"),
-        (Item(measures=(("copy",), {})), "it measures 'copy', which no file of"),
-        (Item(measures=(("copy_h2d", 7), {})), "it measures 7, which no file of"),
-        (Item(measures=(("copy_h2d",), {"per": "gpu"})), "with names and nothing else"),
-        (
-            Item(costs=((1.0,), {"load": "burn_{mode}"})),
-            "its load names a parameter that the test has not ('mode')",
-        ),
-        (Item(costs=((1.0,), {"load": "burnt"})), "what the load burnt works on"),
-        (Item(costs=((1.0,), {"extra_load": "burnt"})), "what the load burnt works on"),
-        (Item(costs=((1.0,), {"heats": True})), "its mark costs has no heats"),
-        (Item(follows=(("link.other",), {"load": "most"})), "the mark follows names checks"),
-        (Item(follows=(("link.other",), {"of": "any"})), "the mark follows names checks"),
-        (Item(follows=((7,), {})), "the mark follows names checks"),
-        (Item(follows=((), {"load": None})), "the mark follows names checks"),
-    ],
-    ids=range(18),
-)
-def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
-    with pytest.raises(pytest.UsageError, match=re.escape(told)):
-        plugin.describe(cast(pytest.Item, item))
-
-
-@pytest.mark.parametrize("used", sorted(plugin.EVIDENCE))
-def test_a_check_of_other_checks_results_names_them(used: str) -> None:
-    item = Item()
-    item.fixturenames = ("check", used)
-    with pytest.raises(pytest.UsageError, match=re.escape(f"({used}): name them with the mark")):
-        plugin.describe(cast(pytest.Item, item))
-    named = Item(follows=(("link.other",), {}))
-    named.fixturenames = ("check", used)
-    assert plugin.describe(cast(pytest.Item, named)).follows == ("link.other",)
-
-
-def test_marks_as_they_should_be() -> None:
-    found = plugin.describe(cast(pytest.Item, Item()))
-    assert (found.id, found.measures) == (
-        "link.copy[float]",
-        (Measures("copy_faults", "count", "gpu", waivable=False, own=own("copy_faults")),),
-    )
-    assert (found.load, found.slack, found.work) == (None, 0.0, Work())
-    burn = plugin.describe(
-        cast(
-            pytest.Item,
-            Item(
-                costs=((36.0,), {"load": "gpu_burn_{path}", "slack": 150.0}),
-                follows=(("link.other",), {"load": "gpus"}),
-            ),
-        )
-    )
-    assert (burn.load, burn.slack, burn.work) == (
-        "gpu_burn_float",
-        150.0,
-        LOADS["gpu_burn_float"],
-    )
-    assert (burn.follows, burn.follows_load) == (("link.other",), "gpus")
+def test_costs_name_their_load_by_a_parameter(product: Product) -> None:
+    costs = """@pytest.mark.parametrize("path", ["float"])
+@pytest.mark.costs(36.0, load="gpu_burn_{path}", slack=150.0)"""
+    more = {"costs": costs, "def": "def test_copy(check, path):"}
+    product.suite("link", "\n".join((GOOD | more).values()))
+    product.suite("plain", "\n".join(GOOD.values()))
+    assert product.collect().returncode == 0
+    burn, plain = product.answer()
+    assert (burn.id, burn.load, burn.slack) == ("link.copy[float]", "gpu_burn_float", 150.0)
+    assert burn.work == LOADS["gpu_burn_float"]
+    assert (plain.load, plain.slack, plain.work) == (None, 0.0, Work())
