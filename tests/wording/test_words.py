@@ -80,8 +80,8 @@ PYTHONS = {"RuntimeError", "ValueError", "OSError", "PermissionError", "Validati
 SENTENCE_ERRORS = {
     # rigproof's own files: they end the command before a run, on standard error
     *(("history", error) for error in ("DataFileError", "DataFileError")),
-    # mistakes in the site's own checks, found before a run
-    *(("run", "SiteFolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
+    # mistakes in the folders of a site, found before a run
+    *(("run", "FolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
     # what the arguments of nightly and schedule say that cannot be
     *(("notify", error) for error in ("ScheduleError", "TargetError", "Unquotable")),
     # the terminal of one who starts pytest by hand
@@ -95,8 +95,6 @@ SENTENCE_ERRORS = {
     ("run", "OutputError"),
     ("run", "PreparationError"),
     ("run", "ProfileError"),
-    # the user's folder of sheets
-    ("run", "SiteSheetError"),
     ("observe", "DraftError"),
     ("station", "ImageError"),
 }
