@@ -103,7 +103,8 @@ class SiteFiles:
         try:
             yield
         except OSError as error:
-            path, why = given / (error.filename or ""), error.strerror or str(error)
+            path = given if error.filename in (None, str(given)) else given / error.filename
+            why = error.strerror or str(error)
             raise FolderError(f"{path}: cannot be read ({why}): {self.cure}") from error
 
     def _require(self, path: Path, found: os.stat_result, *, above: bool = False) -> None:

@@ -195,7 +195,7 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--", "--sheets", "none-here"], "none-here: cannot be read"),
         (
             ["show", "--", "--checks", "none-here"],
-            "--checks none-here: cannot be read (No such file",
+            "none-here: cannot be read (No such file",
         ),
         (["show", "--", "--webhook", "https://h/secret"], "everybody may read a unit"),
         (["show", "--", "--webhook", "@none"], "--webhook none: cannot be read"),
