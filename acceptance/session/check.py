@@ -146,6 +146,25 @@ class Check:
                 self._skips.append(skip)
                 self._write(skip)
 
+    def count(
+        self,
+        measurement: str,
+        messages: Mapping[Component, Sequence[Message]],
+        *,
+        remarks: Mapping[Component, Sequence[Message]] | None = None,
+        skipped: Mapping[Component, Gap] | None = None,
+        serials: Mapping[Component, str | None] | None = None,
+        follows: str | None = None,
+    ) -> None:
+        """Journal how many messages there are of each component, and what they say as its note.
+
+        `remarks` are said behind them, and not counted.
+        """
+        counts = {component: float(len(found)) for component, found in messages.items()}
+        clauses = {name: (*one, *(remarks or {}).get(name, ())) for name, one in messages.items()}
+        notes = {name: Message("clauses", {"why": one}) for name, one in clauses.items() if one}
+        self(measurement, counts, skipped=skipped, serials=serials, notes=notes, follows=follows)
+
     def ratio(
         self,
         measurement: str,

@@ -155,17 +155,6 @@ class _Answers:
         return not_permitted(Message("disk_nodes_absent", {"why": error.message}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Notes:
-    """What is said of disks, by component."""
-
-    by_disk: dict[Component, Text | None] = field(default_factory=dict)
-
-    def say(self, disk: Disk, *told: Message) -> None:
-        """Keep these clauses, if there are any."""
-        self.by_disk[disk.component] = Message("clauses", {"why": told}) if told else None
-
-
 def _health(done: ProgramResult) -> smart.Health:
     return smart.parse(done.stdout, done.returncode)
 
@@ -214,54 +203,40 @@ def test_smart_health(
     its rated life. Not measured: its speed, what it hides, and what the note says that its report
     does not have.
     """
-    readings: dict[Component, float] = {}
+    disks, new = known(inventory.disks), check.components("disk_lifetime_faults")
+    answers = _Answers(exists, disks)
+    faults: dict[Component, Sequence[Message]] = {}
+    remarks: dict[Component, Sequence[Message]] = {}
+    warnings: dict[Component, Sequence[Message]] = {}
+    beyond: dict[Component, Sequence[Message]] = {}
+    uncounted: dict[Component, Gap] = {}
     worn: dict[Component, float] = {}
     unworn: dict[Component, Gap] = {}
-    warned: dict[Component, float] = {}
-    beyond: dict[Component, float] = {}
-    notes, about, of_new = _Notes(), _Notes(), _Notes()
-    uncounted: dict[Component, Gap] = {}
-    disks = known(inventory.disks)
-    answers = _Answers(exists, disks)
-    tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
     for disk in disks:
-        health = answers.of(disk, _asked, _health, smart_report, disk)
+        name, health = disk.component, answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
             if _is_gone(disk, exists):
-                readings[disk.component] = 1.0
-                notes.say(disk, Message("disk_not_shown"))
-                answers.skipped[disk.component] = after_fault(Message("disk_not_shown"))
+                faults[name] = (Message("disk_not_shown"),)
+                answers.skipped[name] = after_fault(Message("disk_not_shown"))
             continue
-        faults, warnings = smart.faults(health), disk_counts.warnings(health)
-        readings[disk.component] = float(len(faults))
-        notes.say(disk, *faults, *disk_counts.shown(health))
-        warned[disk.component] = float(len(warnings))
-        about.say(disk, *warnings)
-        if disk_counts.offered(health):
-            found = disk_counts.beyond_new(health, new_disk.shipped().most_used_percent)
-            beyond[disk.component] = float(len(found))
-            of_new.say(disk, *found)
-        else:
-            uncounted[disk.component] = no_answer(Message("disk_counts_none"))
-        if disk.component in tells_wear:
-            if health.percentage_used is None:
-                # every NVMe disk has it (NVMe base specification)
-                unworn[disk.component] = no_answer(Message("wear_not_told"))
-            else:
-                worn[disk.component] = health.percentage_used / 100
-    serials: dict[Component, str | None] = {disk.component: disk.serial for disk in disks}
-    unread = answers.skipped
-    check("disk_faults", readings, skipped=unread, notes=notes.by_disk, serials=serials)
-    check("disk_warnings", warned, skipped=unread, notes=about.by_disk, serials=serials)
-    new = check.components("disk_lifetime_faults")
-    check(
-        "disk_lifetime_faults",
-        {name: count for name, count in beyond.items() if name in new},
-        skipped={**unread, **uncounted},
-        notes=of_new.by_disk,
-        serials=serials,
-    )
-    unread_wear = {name: why for name, why in answers.skipped.items() if name in tells_wear}
+        faults[name], remarks[name] = smart.faults(health), disk_counts.shown(health)
+        warnings[name] = disk_counts.warnings(health)
+        if not disk_counts.offered(health):
+            uncounted[name] = no_answer(Message("disk_counts_none"))
+        elif name in new:
+            beyond[name] = disk_counts.beyond_new(health, new_disk.shipped().most_used_percent)
+        if disk.kind == "nvme" and health.percentage_used is None:
+            # every NVMe disk has it (NVMe base specification)
+            unworn[name] = no_answer(Message("wear_not_told"))
+        elif disk.kind == "nvme" and health.percentage_used is not None:
+            worn[name] = health.percentage_used / 100
+    unread, serials = answers.skipped, _serials(inventory)
+    check.count("disk_faults", faults, remarks=remarks, skipped=unread, serials=serials)
+    check.count("disk_warnings", warnings, skipped=unread, serials=serials)
+    unread_new = {**unread, **uncounted}
+    check.count("disk_lifetime_faults", beyond, skipped=unread_new, serials=serials)
+    nvme = {disk.component for disk in disks if disk.kind == "nvme"}
+    unread_wear = {name: why for name, why in unread.items() if name in nvme}
     check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
 
 
@@ -285,8 +260,8 @@ def test_health(
     Not measured: what the drive does not report.
     """
     before, begun = earlier_programs(REPORT), earlier_programs(SELF_TEST_BEGUN)
-    grown: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
+    grown: dict[Component, Sequence[Message]] = {}
+    remarks: dict[Component, Sequence[Message]] = {}
     answers = _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_growth"):
         kept = _of_disk(before, disk)
@@ -299,8 +274,7 @@ def test_health(
         try:
             last = answers.again(disk, _asked, _present, smart_report, disk)
         except _Gone as gone:
-            grown[disk.component] = 1.0
-            notes[disk.component] = gone.message
+            grown[disk.component] = (gone.message,)
             continue
         if last is None:
             continue
@@ -314,18 +288,18 @@ def test_health(
         if lost and not found:
             answers.skipped[disk.component] = no_answer(lost[0])
         elif found or grew is not None:
-            grown[disk.component] = float(len(found))
-            told = (*found, *lost, *_new_warnings(first, last, found), *smart.remarks(first, last))
-            notes[disk.component] = Message("clauses", {"why": told}) if told else None
+            grown[disk.component] = found
+            warned = _new_warnings(first, last, found)
+            remarks[disk.component] = (*lost, *warned, *smart.remarks(first, last))
     for disk in known(inventory.disks):
         # a disk that never had a report too
         if disk.component in answers.skipped and _is_gone(disk, exists):
-            grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
-    check(
+            grown[disk.component] = (Message("disk_not_shown"),)
+    check.count(
         "disk_growth",
         grown,
+        remarks=remarks,
         skipped=answers.skipped,
-        notes=notes,
         serials=_serials(inventory),
         follows=REPORT,
     )
@@ -373,13 +347,8 @@ def test_raid_before(root: Path, table: WriteTable, check: Check) -> None:
     which storage.raid reads after the run.
     """
     found = raid.read(root)
-    notes = raid.counted(found.arrays)
     table(SYSTEM, RAID_MEMBERS, raid.COLUMNS, raid.rows(found.arrays))
-    check(
-        "raid_errors",
-        {SYSTEM: float(len(notes))},
-        notes={SYSTEM: Message("clauses", {"why": notes}) if notes else None},
-    )
+    check.count("raid_errors", {SYSTEM: raid.counted(found.arrays)})
     _understood(found.troubles)
 
 
@@ -424,12 +393,8 @@ def test_raid(root: Path, check: Check) -> None:
     ]
     pools, untold = zfs.read(root)
     found += pools
-    told = (*found, *(remark for array in arrays for remark in raid.remarks(array)))
-    check(
-        "raid_faults",
-        {SYSTEM: float(len(found))},
-        notes={SYSTEM: Message("clauses", {"why": told}) if told else None},
-    )
+    remarks = [remark for array in arrays for remark in raid.remarks(array)]
+    check.count("raid_faults", {SYSTEM: found}, remarks={SYSTEM: remarks})
     unknown = (one for array in arrays for one in raid.unknown(array))
     _understood((*state.troubles, *unknown, *untold))
 
@@ -451,11 +416,7 @@ def test_raid_growth(root: Path, earlier_tables: EarlierTables, check: Check) ->
     before = [row for one in tables for row in one.rows]
     state = _unblocked(root, thresholds().raid.blocked_s)
     grown = raid.growth(before, state.arrays)
-    check(
-        "raid_growth",
-        {SYSTEM: float(len(grown.faults))},
-        notes={SYSTEM: Message("clauses", {"why": grown.faults}) if grown.faults else None},
-    )
+    check.count("raid_growth", {SYSTEM: grown.faults})
     _understood(grown.troubles)
 
 
@@ -633,8 +594,8 @@ def test_self_test(
     out, above all most of the media.
     """
     ran = earlier_programs(SELF_TEST_BEGUN)
-    failed: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
+    failed: dict[Component, Sequence[Message]] = {}
+    remarks: dict[Component, Sequence[Message]] = {}
     answers = _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_self_test_faults"):
         first, start = _of_disk(ran, disk, "-a"), _of_disk(ran, disk, "-t")
@@ -648,18 +609,18 @@ def test_self_test(
         if after is None:
             continue
         if start is None or start.returncode & smart.NOT_DONE:
-            failed[disk.component] = 0.0
-            notes[disk.component] = Message("self_test_not_begun")
+            failed[disk.component] = ()
+            remarks[disk.component] = (Message("self_test_not_begun"),)
             continue
         result = self_test.result(before, after)
         if (lack := _lack(after, result)) is not None:
             answers.skipped[disk.component] = no_answer(lack)
         else:
             assert result is not None
-            told = self_test.faults(result)
-            failed[disk.component] = float(len(told))
-            notes[disk.component] = Message("clauses", {"why": told}) if told else None
-    check("disk_self_test_faults", failed, skipped=answers.skipped, notes=notes, follows=REPORT)
+            failed[disk.component] = self_test.faults(result)
+    check.count(
+        "disk_self_test_faults", failed, remarks=remarks, skipped=answers.skipped, follows=REPORT
+    )
 
 
 def _start(done: ProgramResult) -> tuple[Message | None]:
