@@ -173,6 +173,19 @@ class Check:
                 self._skips.append(skip)
                 self._write(skip)
 
+    def single(
+        self,
+        measurement: str,
+        component: Component,
+        value: float | None,
+        why: Gap | None = None,
+        note: Text | None = None,
+    ) -> None:
+        """Journal the value of a single component, or where it is None, why there is none."""
+        values = {} if value is None else {component: float(value)}
+        gaps = {} if why is None else {component: why}
+        self(measurement, values, skipped=gaps, notes={component: note})
+
     def take(
         self,
         measurement: str,

@@ -358,11 +358,8 @@ def test_filesystems(inventory: Inventory, root: Path, check: Check) -> None:
     gone = tuple(name for name in before if name not in now)
     told = [Message("filesystems_fell", {"sources": Listed(found)})] if found else []
     told += [Message("filesystems_gone", {"sources": Listed(gone)})] if gone else []
-    check(
-        "filesystems_read_only",
-        {SYSTEM: float(len(found))},
-        notes={SYSTEM: Message("clauses", {"why": tuple(told)}) if told else None},
-    )
+    note = Message("clauses", {"why": tuple(told)}) if told else None
+    check.single("filesystems_read_only", SYSTEM, len(found), note=note)
 
 
 @pytest.mark.session("host-after")
