@@ -21,7 +21,7 @@ from acceptance.core.judgement import Judgement, judge
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import CPU, GPUS, parse
 from acceptance.core.parts import Gpu as GpuName
-from acceptance.core.plan import PlannedCheck
+from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -107,6 +107,12 @@ class SessionFixtures:
         self.write = write
         self._gpu_telemetry = GpuTelemetry(run_dir / reader.GPU_TELEMETRY, _ranges(context))
 
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run; a session that only collects has none."""
+        assert self.context.plan is not None
+        return self.context.plan
+
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest) -> PlannedCheck:
         """This check's part of the plan."""
@@ -115,8 +121,7 @@ class SessionFixtures:
     @pytest.fixture
     def check(self, planned: PlannedCheck) -> Check:
         """Journals readings and judges them against the plan (`acceptance.session.check.Check`)."""
-        assert self.context.plan is not None
-        return Check(planned, self.context.plan.waivers, self.write)
+        return Check(planned, self.plan.waivers, self.write)
 
     @pytest.fixture
     def machine(self) -> Machine | None:
@@ -141,8 +146,7 @@ class SessionFixtures:
 
         `--gpus` may select fewer than the machine has.
         """
-        assert self.context.plan is not None
-        return gpus(inventory, self.context.plan.gpus)
+        return gpus(inventory, self.plan.gpus)
 
     @pytest.fixture
     def expected_gpus(self, inventory: Inventory, planned: PlannedCheck) -> tuple[Gpu, ...]:
@@ -216,14 +220,12 @@ class SessionFixtures:
     @pytest.fixture
     def load_s(self) -> Mapping[str, float]:
         """Seconds of each load in this profile."""
-        assert self.context.plan is not None
-        return self.context.plan.loads_s
+        return self.plan.loads_s
 
     @pytest.fixture
     def memory_gib(self) -> float:
         """GiB of RAM that the memory test fills."""
-        assert self.context.plan is not None
-        return self.context.plan.memory_gib
+        return self.plan.memory_gib
 
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
@@ -327,11 +329,10 @@ class SessionFixtures:
         )
         if planned.session not in LOAD_SESSIONS or not on_gpus or self.context.inventory is None:
             return
-        assert self.context.plan is not None
         lost = self._reported_lost()
         gone = [
             str(gpu.name)
-            for gpu in gpus(self.context.inventory, self.context.plan.gpus)
+            for gpu in gpus(self.context.inventory, self.plan.gpus)
             if lost & {gpu.name, parse(gpu.pci_address)}
             or pci.answers(gpu.pci_address, Path(self.context.root)) is False
         ]
@@ -363,14 +364,13 @@ class SessionFixtures:
         """
         if planned.gpu_load_s < HEATS_S:
             return
-        assert self.context.plan is not None
         end_s = clock.boot_s()
         if (self.run_dir / reader.GPU_TELEMETRY).is_file():
             while clock.boot_s() < end_s + WRITTEN_S and not self._sampled_until(end_s):
                 time.sleep(0.05)
         histories = self._gpu_telemetry.histories()
         troubles = []
-        for gpu in self.context.plan.gpus:
+        for gpu in self.plan.gpus:
             if gpu not in histories:
                 troubles.append(Message("not_watched", {"gpu": str(gpu)}))
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
@@ -380,12 +380,11 @@ class SessionFixtures:
 
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether every tested GPU has a sample at or after a moment, in seconds since boot."""
-        assert self.context.plan is not None
         newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
         sampled = {
             entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)
         }
-        return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+        return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.plan.gpus)
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:
@@ -404,8 +403,7 @@ class SessionFixtures:
         self, load_spans: tuple[tuple[str, float, float], ...]
     ) -> tuple[tuple[float, float], ...]:
         """Begin and end, in seconds since boot, of the checks that kept every GPU at work."""
-        assert self.context.plan is not None
-        working = {check.id for check in self.context.plan.checks if check.gpu_load_s}
+        working = {check.id for check in self.plan.checks if check.gpu_load_s}
         return tuple((begin, end) for name, begin, end in load_spans if name in working)
 
     @pytest.fixture

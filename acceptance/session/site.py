@@ -134,9 +134,8 @@ class SiteFixtures:
     @pytest.fixture
     def check(self, request: pytest.FixtureRequest) -> SiteCheck:
         """Journals readings and judges them against the plan (`SiteCheck`)."""
-        assert self._context.plan is not None
         declared = [one for mark in request.node.iter_markers("measures") for one in mark.args]
-        planned, waivers = self._planned(request), self._context.plan.waivers
+        planned, waivers = self._planned(request), self._session.plan.waivers
         return SiteCheck(planned, waivers, self._session.write, declared)
 
     @pytest.fixture

@@ -108,6 +108,10 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         _dangling,
         "y.toml: cannot be read (No such file or directory): put sheets there",
     ),
+    "a link to itself": (
+        lambda place: (place / "models" / "y.toml").symlink_to(place / "models" / "y.toml"),
+        "y.toml: cannot be read (Too many levels of symbolic links)",
+    ),
     "a misspelt folder": (
         lambda place: (place / "models").rename(place / "model"),
         "model: is no",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,10 +47,21 @@ def test_the_folder_itself_may_be_named_by_a_link(box: SiteBox, tmp_path: Path) 
     assert site_folder.read(tmp_path / "link").path == box.folder.resolve()
 
 
+def _socket(at: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(at):  # its path must be short
+        made.bind("x")
+
+
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "writable file": (lambda at: (at / "mount.py").chmod(0o620), "chmod -R go-w"),
     "writable folder": (lambda at: at.chmod(0o702), "others can write to it"),
     "writable parent": (lambda at: at.parent.chmod(0o777), "others can write to it"),
+    "link to itself": (
+        lambda at: (at.rename(at.parent / "x"), at.symlink_to(at)),
+        "checks: cannot be read (Too many levels of symbolic links)",
+    ),
+    "link to nothing": (lambda at: (at / "x").symlink_to("y"), "it is a link, not a file"),
+    "socket": (_socket, "it is a socket, not a file"),
     "link": (lambda at: (at / "x").symlink_to("/etc/passwd"), "it is a link, not a file"),
     "folder": (lambda at: (at / "x").mkdir(), "(it is a folder, not a file): give --checks"),
     "pipe": (lambda at: os.mkfifo(at / "x", 0o600), "it is a named pipe, not a file"),
