@@ -28,10 +28,10 @@ from acceptance.run import (
     lock,
     planning,
     profile,
+    safe_folder,
     signals,
     signature,
     site_collection,
-    site_folder,
     supervisor,
 )
 from acceptance.station import base, gpu_grant
@@ -46,7 +46,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     collected.PlanError,
     profile.ProfileError,
     site_families.SiteFileError,
-    site_folder.SiteFolderError,
+    safe_folder.FolderError,
     site_collection.SiteMistakes,
     gpu_selection.SelectionError,
     base.StationError,

@@ -207,7 +207,7 @@ def _require_lasting(environment: Path) -> None:
 def _look_at(nightly: argparse.Namespace) -> None:
     """Check the arguments of a nightly run, with the rights of the user who will run it.
 
-    Raises ScheduleError, SiteSheetError, SiteFolderError or TargetError.
+    Raises ScheduleError, SiteSheetError, FolderError or TargetError.
     """
     try:
         found = nightly.machine is None or nightly.machine.is_file()

@@ -33,6 +33,7 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISLNK, "a link"),
 )
 
 
@@ -55,7 +56,8 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def _check(path: Path, status: os.stat_result, most: int) -> None:
+def check(path: Path, status: os.stat_result, most: int) -> None:
+    """Raise NotRegular where the status is not that of a regular file of at most so many bytes."""
     for is_kind, name in _KINDS:
         if is_kind(status.st_mode):
             raise _not_regular(path, f"it is {name}, not a file")
@@ -68,10 +70,10 @@ def _too_large(path: Path, held: str, most: int) -> NotRegular:
 
 
 def _descriptor(path: Path, most: int) -> int:
-    _check(path, path.stat(), most)
+    check(path, path.stat(), most)
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     try:
-        _check(path, os.fstat(file), most)
+        check(path, os.fstat(file), most)
     except OSError:
         os.close(file)
         raise
@@ -93,14 +95,19 @@ def read(path: Path, most: int) -> bytes:
     """
     file = _descriptor(path, most)
     try:
-        content = bytearray()
-        while len(content) <= most and (piece := os.read(file, min(MIB, most + 1 - len(content)))):
-            content += piece
+        return content(file, path, most)
     finally:
         os.close(file)
-    if len(content) > most:  # it grew, or its size was not known beforehand
+
+
+def content(file: int, path: Path, most: int) -> bytes:
+    """The rest of an open file. Raises NotRegular where that is more than `most` bytes."""
+    found = bytearray()
+    while len(found) <= most and (piece := os.read(file, min(MIB, most + 1 - len(found)))):
+        found += piece
+    if len(found) > most:  # it grew, or its size was not known beforehand
         raise _too_large(path, "more", most)
-    return bytes(content)
+    return bytes(found)
 
 
 def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -118,7 +125,7 @@ def require(path: Path) -> None:
     """Raise NotRegular where the path exists and is not a regular file, whatever its size."""
     with contextlib.suppress(FileNotFoundError):
         found = path.stat()
-        _check(path, found, found.st_size)
+        check(path, found, found.st_size)
 
 
 def create(path: Path) -> IO[bytes]:

@@ -6,7 +6,6 @@ measurements, with limits; they name none of rigproof's own, so they change no l
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ from acceptance.expect import loosest, measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet
 from acceptance.machine import toml_place
 from acceptance.machine.machine_file import BELOW_ZERO
-from acceptance.machine.toml_place import explain, line_of, spell, twice
+from acceptance.machine.toml_place import TomlError, explain, line_of, spell
 
 PAGE = "docs/checks-of-your-own.md"
 Setting = str | bool | int | float | tuple[str | bool | int | float, ...]
@@ -84,19 +83,9 @@ def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
 def _sheet(file: FamilyFile) -> _SiteSheet:
     try:
         table = toml_place.loads(file.text)
-    except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
-        if isinstance(error, tomllib.TOMLDecodeError) and (again := twice(file.text)):
-            key, first, second = again
-            sentence = f"{spell(key)} is given twice, first in line {first}: keep one of them"
-            raise _error(file.name, second, sentence) from error
-        raise _error(
-            file.name, None, f"is not valid TOML ({error}): correct it there, or before"
-        ) from error
-    try:
-        return msgspec.convert(table, _SiteSheet)
-    except msgspec.ValidationError as error:
-        sentence, line = explain(str(error), file.text, {}, PAGE, _Keys)
-        raise _error(file.name, line, sentence) from error
+        return toml_place.convert(table, file.text, _SiteSheet, page=PAGE, keys=_Keys)
+    except TomlError as error:
+        raise _error(file.name, error.line, str(error)) from error
 
 
 def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:

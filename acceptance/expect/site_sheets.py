@@ -8,10 +8,9 @@ model, and must share no card and no disk with it.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Literal, NoReturn
 
 import msgspec
 
@@ -28,7 +27,7 @@ from acceptance.machine import toml_place
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.toml_place import Path as Place
-from acceptance.machine.toml_place import explain, line_of, past_a_bound, twice
+from acceptance.machine.toml_place import TomlError, line_of, past_a_bound
 
 MODELS, DISKS = "models", "disks"
 DOCUMENT = "docs/limits.md"
@@ -108,38 +107,20 @@ def parse(file: str, text: str) -> SiteModel | SiteDisk:
     """
     try:
         table = toml_place.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        if again := twice(text):
-            place, first, line = again
-            key = ".".join(map(str, place))
-            told = f"{key} stands in line {first} already: remove one of the two"
-            raise _error(file, line, told) from error
-        raise _error(file, None, f"{error}: correct it") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
-        raise _error(file, None, f"is not valid TOML ({error}): correct it") from error
-    if file.startswith(MODELS):
-        model = _converted(file, text, table, Sheet)
-        if wrong := sheet.problem(model) or sheet_figures.problem(model):
-            _refuse(file, line_of(text, wrong[0]), wrong[1])
-        return SiteModel(**msgspec.structs.asdict(model), file=file)
-    disk = _converted(file, text, table, DiskSheet)
+        if file.startswith(MODELS):
+            model = toml_place.convert(table, text, Sheet, page=DOCUMENT)
+            if wrong := sheet.problem(model) or sheet_figures.problem(model):
+                _refuse(file, line_of(text, wrong[0]), wrong[1])
+            return SiteModel(**msgspec.structs.asdict(model), file=file)
+        disk = toml_place.convert(table, text, DiskSheet, page=DOCUMENT)
+    except TomlError as error:
+        # a figure that cannot be of any card or disk: MB/s for GB/s
+        contradicts = past_a_bound(str(error.__cause__))
+        raise _error(file, error.line, str(error), contradicts=contradicts) from error
     if wrong := disk_sheet.problem(disk) or sheet_figures.disk_problem(disk):
         key = ".".join(map(str, wrong[0]))
         _refuse(file, line_of(text, wrong[0]), f"{key}: {wrong[1]}")
     return SiteDisk(**msgspec.structs.asdict(disk), file=file)
-
-
-_Shape = TypeVar("_Shape", Sheet, DiskSheet)
-
-
-def _converted(file: str, text: str, table: dict[str, Any], shape: type[_Shape]) -> _Shape:
-    try:
-        return msgspec.convert(table, shape)
-    except msgspec.ValidationError as error:
-        sentence, line = explain(str(error), text, {}, DOCUMENT, shape)
-        # a figure that cannot be of any card or disk: MB/s for GB/s
-        contradicts = past_a_bound(str(error))
-        raise _error(file, line, sentence, contradicts=contradicts) from error
 
 
 def _refuse(file: str, line: int | None, sentence: str) -> NoReturn:

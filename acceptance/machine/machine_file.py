@@ -9,7 +9,6 @@ import math
 import posixpath
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,7 +23,7 @@ from acceptance.core.plain_text import same_text
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
 from acceptance.machine import toml_place
-from acceptance.machine.toml_place import explain, line_of, spell, twice
+from acceptance.machine.toml_place import TomlError, line_of, spell
 
 # Far above any machine, far below values that would hang a plan that names every component or
 # overflow a float.
@@ -539,31 +538,6 @@ def _too_large(value: object, path: KeyPath) -> Iterator[Problem]:
         yield path, f"{spell(path)} is {text}: no number above 1.8e308 is read: correct it"
 
 
-def _parse(text: str, file: Path) -> dict[str, object]:
-    try:
-        return toml_place.loads(text, parse_float=_number)
-    except tomllib.TOMLDecodeError as error:
-        at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
-        line = int(at[2]) if at and at[2] else text.count("\n") + 1
-        if again := twice("\n".join(text.split("\n")[:line])):
-            path, first, second = again
-            sentence = f"{spell(path)} is given twice, first in line {first}: keep one of them"
-            raise _error(file, second, sentence) from error
-        what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
-        raise _error(
-            file, line, f"is not valid TOML ({what}): correct it there, or before"
-        ) from error
-    except RecursionError as error:
-        raise _error(
-            file, None, "is nested too deeply: a machine file has tables in tables, no more"
-        ) from error
-    except ValueError as error:  # a number of more digits than Python reads
-        most = sys.get_int_max_str_digits()
-        found = re.search(f"[0-9_]{{{most + 1}}}", text)
-        place = text.count("\n", 0, found.start()) + 1 if found else None
-        raise _error(file, place, f"a number of more than {most} digits: correct it") from error
-
-
 def _text(file: Path) -> str:
     """The text of a machine file.
 
@@ -595,7 +569,15 @@ def read(file: Path) -> Machine:
     Raises MachineFileError with file, line and key for any problem of the file.
     """
     text = _text(file)
-    table = _parse(text, file)
+    try:
+        return _machine(text, file)
+    except TomlError as error:
+        raise _error(file, error.line, str(error)) from error
+
+
+def _machine(text: str, file: Path) -> Machine:
+    """The machine of a text. Raises MachineFileError and TomlError."""
+    table = toml_place.loads(text, _number)
     if not table:
         what = "holds nothing but comments" if text.strip() else "is empty"
         cure = "draft one under another name with `rigproof inventory --write FILE`"
@@ -612,11 +594,7 @@ def read(file: Path) -> Machine:
             "rigproof"
         )
         raise _error(file, line_of(text, ["schema"]), sentence)
-    try:
-        machine = msgspec.convert(table, Machine, dec_hook=parts.decode)
-    except msgspec.ValidationError as error:
-        sentence, place = explain(str(error), text, {**FORMS, "schema": str(SCHEMA)}, shape=Machine)
-        raise _error(file, place, sentence) from error
+    machine = toml_place.convert(table, text, Machine, {**FORMS, "schema": str(SCHEMA)})
     for path, sentence in _problems(machine):
         raise _error(file, line_of(text, path), sentence)
     return machine

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
-from acceptance.core import nearest
+import msgspec
+
+from acceptance.core import nearest, parts
 from acceptance.core.regular_file import KIB
 
 Path = tuple[str | int, ...]
+_Shape = TypeVar("_Shape")
 
 # Far above any line that people write, and any key. Time and memory of the standard parser grow
 # with the square of the number of dots in a key: some MiB of them take minutes and all memory.
@@ -45,6 +50,14 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+
+
+class TomlError(Exception):
+    """A TOML text is wrong: one sentence with the cure, and the line, where it is known."""
+
+    def __init__(self, line: int | None, sentence: str) -> None:
+        super().__init__(sentence)
+        self.line = line
 
 
 class _Places:
@@ -180,13 +193,49 @@ def _too_long(text: str) -> str | None:
 
 
 def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The table of a stranger's TOML text.
+    """The table of a stranger's TOML text. Raises TomlError."""
+    try:
+        if (why := _too_long(text)) is not None:
+            raise tomllib.TOMLDecodeError(why)
+        return tomllib.loads(text, parse_float=parse_float)
+    except tomllib.TOMLDecodeError as error:
+        at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
+        line = int(at[2]) if at and at[2] else text.count("\n") + 1
+        if again := twice("\n".join(text.split("\n")[:line])):
+            path, first, second = again
+            sentence = f"{spell(path)} is given twice, first in line {first}: keep one of them"
+            raise TomlError(second, sentence) from error
+        what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
+        sentence = f"is not valid TOML ({what}): correct it there, or before"
+        raise TomlError(line, sentence) from error
+    except RecursionError as error:
+        sentence = "is nested too deeply: such a file has tables in tables, no more"
+        raise TomlError(None, sentence) from error
+    except ValueError as error:  # a number of more digits than Python reads
+        most = sys.get_int_max_str_digits()
+        found = re.search(f"[0-9_]{{{most + 1}}}", text)
+        place = text.count("\n", 0, found.start()) + 1 if found else None
+        raise TomlError(place, f"a number of more than {most} digits: correct it") from error
 
-    Raises what `tomllib.loads` does, and TOMLDecodeError for a line or a key that is too long.
+
+def convert(
+    table: Mapping[str, Any],
+    text: str,
+    shape: type[_Shape],
+    forms: Mapping[str, str] = MappingProxyType({}),
+    page: str = "docs/machine-files.md",
+    keys: type[Any] | None = None,
+) -> _Shape:
+    """The table of a text as a value of this type.
+
+    `forms`, `page` and `keys` are as for `explain`: without other `keys` those of the type. Raises
+    TomlError, from msgspec's own error.
     """
-    if (why := _too_long(text)) is not None:
-        raise tomllib.TOMLDecodeError(why)
-    return tomllib.loads(text, parse_float=parse_float)
+    try:
+        return msgspec.convert(table, shape, dec_hook=parts.decode)
+    except msgspec.ValidationError as error:
+        sentence, line = explain(str(error), text, forms, page, keys or shape)
+        raise TomlError(line, sentence) from error
 
 
 def places(text: str) -> dict[Path, int]:

@@ -12,15 +12,14 @@ import contextlib
 import hashlib
 import os
 import secrets
-import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from acceptance.core.regular_file import MIB
 from acceptance.run import write_access
+from acceptance.run.safe_folder import open_folder
 from acceptance.session.context import Answer
 
 # Maximum number of lists: for several checkouts and Pythons side by side.
@@ -46,8 +45,8 @@ def folder() -> Path:
 
 def read(digest: str) -> Answer | None:
     """The list of the package with this digest; None where there is no valid one."""
-    with contextlib.suppress(*_TROUBLE, ValueError), _own_folder(folder()) as place:
-        checksum, _, text = _read(_name(digest), place).partition(b"\n")
+    with contextlib.suppress(*_TROUBLE, ValueError), open_folder(folder(), _require_own) as place:
+        checksum, _, text = place.read(_name(digest), MIB).partition(b"\n")
         if checksum == _sum(text):
             kept = msgspec.json.decode(text, type=_Kept)
             own = (sys.version, _pytest_version(), digest)
@@ -67,10 +66,10 @@ def keep(answer: Answer) -> None:
         if place.parent.stat().st_uid != os.geteuid():
             return  # root with another user's home: root leaves nothing there
         place.mkdir(mode=0o700, exist_ok=True)
-        with _own_folder(place) as own:
+        with open_folder(place, _require_own) as own:
             text = msgspec.json.encode(_Kept(sys.version, _pytest_version(), answer))
-            _write(_name(answer.digest), _sum(text) + b"\n" + text, own)
-            _prune(own)
+            _write(_name(answer.digest), _sum(text) + b"\n" + text, own.descriptor)
+            _prune(own.descriptor)
 
 
 def _pytest_version() -> str:
@@ -92,30 +91,10 @@ def _sum(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()
 
 
-@contextlib.contextmanager
-def _own_folder(place: Path) -> Iterator[int]:
-    """Open a folder of this user's that nobody else can write to; raises OSError otherwise."""
-    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        _require_own(os.fstat(opened), place.name)
-        yield opened
-    finally:
-        os.close(opened)
-
-
-def _require_own(status: os.stat_result, name: str) -> None:
-    if status.st_uid != os.geteuid() or write_access.others_may_write(status):
-        raise PermissionError(f"{name} can be written by others")
-
-
-def _read(name: str, place: int) -> bytes:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-    with os.fdopen(os.open(name, flags, dir_fd=place), "rb") as file:
-        found = os.fstat(file.fileno())
-        _require_own(found, name)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MIB:
-            raise OSError(f"{name} is no list of checks")
-        return file.read(MIB)
+def _require_own(path: Path, found: os.stat_result) -> None:
+    """Raise OSError where it is not this user's, or somebody else can write to it."""
+    if found.st_uid != os.geteuid() or write_access.others_may_write(found):
+        raise PermissionError(f"{path} can be written by others")
 
 
 def _write(name: str, content: bytes, place: int) -> None:

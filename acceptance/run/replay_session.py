@@ -30,8 +30,9 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.session import plugin, timeouts
 from acceptance.session.check import Check, CheckSkipped
+from acceptance.session.collection import check_id
 from acceptance.session.context import SUITES, SessionContext
-from acceptance.session.fixtures import SessionFixtures, check_id
+from acceptance.session.fixtures import SessionFixtures
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures.disk_watch import DiskWatch

@@ -56,7 +56,7 @@ class CollectedSite:
 def collect(given: Path, root: Path) -> CollectedSite:
     """Read and collect the site's checks.
 
-    Raises SiteFolderError, SiteMistakes, and CommandError where pytest cannot be started.
+    Raises FolderError, SiteMistakes, and CommandError where pytest cannot be started.
     """
     folder = site_folder.read(given)
     bound = folder.checks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,32 @@ class Incomplete(Judged):
 
     The check proves nothing of that component.
     """
+
+
+@dataclass(slots=True)
+class Figures:
+    """One measurement as a check finds it: of each component a value and a note, or a gap."""
+
+    values: dict[Component, float] = field(default_factory=dict)
+    notes: dict[Component, Text | None] = field(default_factory=dict)
+    gaps: dict[Component, Gap] = field(default_factory=dict)
+
+    def add(self, component: Component, value: float, note: Text | None = None) -> None:
+        """Keep a value, and what is said beside it."""
+        self.values[component], self.notes[component] = value, note
+
+    def count(self, component: Component, messages: Sequence[Message], *remarks: Message) -> None:
+        """Keep the number of these messages, and what they say.
+
+        `remarks` are said behind them, and not counted.
+        """
+        clauses = (*messages, *remarks)
+        note = Message("clauses", {"why": clauses}) if clauses else None
+        self.add(component, float(len(messages)), note)
+
+    def skip(self, component: Component, why: Gap) -> None:
+        """Keep why there is no value."""
+        self.gaps[component] = why
 
 
 class Check:
@@ -144,6 +171,39 @@ class Check:
                 )
                 self._skips.append(skip)
                 self._write(skip)
+
+    def single(
+        self,
+        measurement: str,
+        component: Component,
+        value: float | None,
+        why: Gap | None = None,
+        note: Text | None = None,
+    ) -> None:
+        """Journal the value of a single component, or where it is None, why there is none."""
+        values = {} if value is None else {component: float(value)}
+        gaps = {} if why is None else {component: why}
+        self(measurement, values, skipped=gaps, notes={component: note})
+
+    def take(
+        self,
+        measurement: str,
+        figures: Figures,
+        *,
+        skipped: Mapping[Component, Gap] | None = None,
+        serials: Mapping[Component, str | None] | None = None,
+        follows: str | None = None,
+    ) -> None:
+        """Journal what was found of each component; the rest is `skipped`."""
+        gaps = {**(skipped or {}), **figures.gaps}
+        self(
+            measurement,
+            figures.values,
+            skipped=gaps,
+            serials=serials,
+            notes=figures.notes,
+            follows=follows,
+        )
 
     def ratio(
         self,

@@ -20,7 +20,7 @@ from acceptance.core.judgement import Judgement, judge
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import CPU, GPUS, Component, parse
 from acceptance.core.parts import Gpu as GpuName
-from acceptance.core.plan import PlannedCheck
+from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -31,7 +31,6 @@ from acceptance.core.record import (
     Outcome,
     Skipped,
 )
-from acceptance.core.site import SUBJECT
 from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
@@ -53,9 +52,9 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
 from acceptance.session import earlier, load_events, timeouts
 from acceptance.session.check import Check, CheckSkipped
+from acceptance.session.collection import check_id
 from acceptance.session.loads import Listening, Loads
 from acceptance.session.programs import Programs
-from acceptance.session.site import IS_SITE
 from acceptance.session.tools import Tools
 from acceptance.watch.telemetry_reader import GpuTelemetry
 from acceptance.wording.errors import WordedError
@@ -64,15 +63,6 @@ from acceptance.wording.errors import WordedError
 # (`observe.sensors.SampleThinner`): a sample of the present moment is written within this time.
 WRITTEN_S = 12.0
 OFF_THE_BUS = 79  # the Xid of a GPU that has fallen off the bus
-
-
-def check_id(item: pytest.Item) -> str:
-    """`<subject>.<function>[parameter]`, the same wherever the package is installed.
-
-    Of a site's own check `site.<file>.<function>[parameter]`.
-    """
-    name = f"{item.path.stem}.{item.name.removeprefix('test_')}"
-    return f"{SUBJECT}.{name}" if item.config.stash.get(IS_SITE, False) else name
 
 
 class Idle(WordedError):
@@ -112,20 +102,25 @@ class SessionFixtures:
     ) -> None:
         self.context = context
         self.run_dir = run_dir
-        self._share = share
-        self._write = write
+        self.share = share
+        self.write = write
         self._gpu_telemetry = GpuTelemetry(run_dir / reader.GPU_TELEMETRY, _ranges(context))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run; a session that only collects has none."""
+        assert self.context.plan is not None
+        return self.context.plan
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest) -> PlannedCheck:
         """This check's part of the plan."""
-        return self._share[check_id(request.node)]
+        return self.share[check_id(request.node)]
 
     @pytest.fixture
     def check(self, planned: PlannedCheck) -> Check:
         """Journals readings and judges them against the plan (`acceptance.session.check.Check`)."""
-        assert self.context.plan is not None
-        return Check(planned, self.context.plan.waivers, self._write)
+        return Check(planned, self.plan.waivers, self.write)
 
     @pytest.fixture
     def machine(self) -> Machine | None:
@@ -150,8 +145,7 @@ class SessionFixtures:
 
         `--gpus` may select fewer than the machine has.
         """
-        assert self.context.plan is not None
-        return gpus(inventory, self.context.plan.gpus)
+        return gpus(inventory, self.plan.gpus)
 
     @pytest.fixture
     def expected_gpus(self, inventory: Inventory, planned: PlannedCheck) -> tuple[Gpu, ...]:
@@ -162,12 +156,12 @@ class SessionFixtures:
     @pytest.fixture
     def say(self) -> Callable[[Text], None]:
         """Writes a note for the reader of the report; no verdict depends on it."""
-        return lambda text: self._write(Note(text))
+        return lambda text: self.write(Note(text))
 
     @pytest.fixture
     def report_event(self) -> Callable[[Event], None]:
         """Journals an event of the machine for the check that runs."""
-        return self._write
+        return self.write
 
     @pytest.fixture
     def listener(self) -> Listening:
@@ -175,7 +169,7 @@ class SessionFixtures:
 
         Its argument is the GPUs that each load sees, the load's own first.
         """
-        return lambda shown: load_events.listener(list(shown), self._write, shown=shown)
+        return lambda shown: load_events.listener(list(shown), self.write, shown=shown)
 
     @pytest.fixture
     def root(self) -> Path:
@@ -225,14 +219,12 @@ class SessionFixtures:
     @pytest.fixture
     def load_s(self) -> Mapping[str, float]:
         """Seconds of each load in this profile."""
-        assert self.context.plan is not None
-        return self.context.plan.loads_s
+        return self.plan.loads_s
 
     @pytest.fixture
     def memory_gib(self) -> float:
         """GiB of RAM that the memory test fills."""
-        assert self.context.plan is not None
-        return self.context.plan.memory_gib
+        return self.plan.memory_gib
 
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
@@ -241,7 +233,7 @@ class SessionFixtures:
         See `acceptance.session.programs.Programs`.
         """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
-        return Programs(planned, self.run_dir / "logs", self._write, look)
+        return Programs(planned, self.run_dir / "logs", self.write, look)
 
     @pytest.fixture
     def deadline(self, planned: PlannedCheck) -> Deadline:
@@ -275,7 +267,7 @@ class SessionFixtures:
             columns: Sequence[str],
             rows: Sequence[Sequence[float | str]],
         ) -> None:
-            self._write(
+            self.write(
                 Table(
                     planned.id, component, name, tuple(columns), tuple(tuple(row) for row in rows)
                 )
@@ -336,11 +328,10 @@ class SessionFixtures:
         )
         if planned.session not in LOAD_SESSIONS or not on_gpus or self.context.inventory is None:
             return
-        assert self.context.plan is not None
         lost = self._reported_lost()
         gone = [
             str(gpu.name)
-            for gpu in gpus(self.context.inventory, self.context.plan.gpus)
+            for gpu in gpus(self.context.inventory, self.plan.gpus)
             if lost & {gpu.name, parse(gpu.pci_address)}
             or pci.answers(gpu.pci_address, Path(self.context.root)) is False
         ]
@@ -372,14 +363,13 @@ class SessionFixtures:
         """
         if planned.gpu_load_s < HEATS_S:
             return
-        assert self.context.plan is not None
         end_s = clock.boot_s()
         if (self.run_dir / reader.GPU_TELEMETRY).is_file():
             while clock.boot_s() < end_s + WRITTEN_S and not self._sampled_until(end_s):
                 time.sleep(0.05)
         histories = self._gpu_telemetry.histories()
         troubles = []
-        for gpu in self.context.plan.gpus:
+        for gpu in self.plan.gpus:
             if gpu not in histories:
                 troubles.append(Message("not_watched", {"gpu": str(gpu)}))
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
@@ -389,12 +379,11 @@ class SessionFixtures:
 
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether every tested GPU has a sample at or after a moment, in seconds since boot."""
-        assert self.context.plan is not None
         newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
         sampled = {
             entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)
         }
-        return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+        return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.plan.gpus)
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:
@@ -413,8 +402,7 @@ class SessionFixtures:
         self, load_spans: tuple[tuple[str, float, float], ...]
     ) -> tuple[tuple[float, float], ...]:
         """Begin and end, in seconds since boot, of the checks that kept every GPU at work."""
-        assert self.context.plan is not None
-        working = {check.id for check in self.context.plan.checks if check.gpu_load_s}
+        working = {check.id for check in self.plan.checks if check.gpu_load_s}
         return tuple((begin, end) for name, begin, end in load_spans if name in working)
 
     @pytest.fixture

@@ -8,12 +8,11 @@ import sys
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import NoReturn
 
-import msgspec
 import pytest
 
-from acceptance.core.collection import SESSIONS, SITE, segment_of
+from acceptance.core.collection import segment_of
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Coded, Listed, Message, Text, Texts
 from acceptance.core.record import (
@@ -26,17 +25,15 @@ from acceptance.core.record import (
 )
 from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.core.verdict import worst
-from acceptance.expect import measurements, site_families, site_sheets
-from acceptance.expect.collected import AnyLoad, CollectedCheck, Measures, lint_follows
+from acceptance.expect import site_sheets
 from acceptance.journal import clock, provenance, segment
-from acceptance.loads.work import LOADS
+from acceptance.session import collection, site, timeouts
 from acceptance.session import context as session_context
-from acceptance.session import site, timeouts
 from acceptance.session.check import Check, CheckSkipped, ErrorInLines, Judged, Violation
-from acceptance.session.fixtures import SessionFixtures, check_id
+from acceptance.session.collection import check_id
+from acceptance.session.fixtures import SessionFixtures
 from acceptance.wording import words
 
-OWN_SESSIONS = tuple(name for name in SESSIONS if name != SITE)
 MARKS = (
     "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
@@ -54,13 +51,6 @@ MARKS = (
     "load='gpus' those that keep the GPUs at work",
     "gate: when this check can not be judged, nothing after it is run",
 )
-
-# The fixtures with results of other checks, without which there is nothing to judge.
-EVIDENCE = frozenset({"earlier_programs", "earlier_tables", "judged_before", "load_outcomes"})
-# The costs that a check may name beside its seconds.
-COSTS = frozenset(
-    ("load", "extra_load", "per_gib", "per_gib_of_a_core", "per_gpu", "per_pair", "per_turn")
-) | {"slack", "slack_per_gib", "last"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,140 +77,23 @@ def pytest_configure(config: pytest.Config) -> None:
         context = session_context.read(path)
     except (OSError, ValueError) as error:  # msgspec's and UTF-8's decoding errors are ValueErrors
         raise pytest.UsageError(f"{path}: is no context of a rigproof session ({error})") from error
-    config.stash[site.IS_SITE] = context.site is not None
-    if context.mode == "collect" and context.site is not None:
-        config.pluginmanager.register(site.SiteCollector(context), "rigproof-session")
-        nothing = site.SiteFixtures(context, site_families.NONE, {}, lambda _: None)
-        config.pluginmanager.register(nothing, "rigproof-fixtures")
-    elif context.mode == "collect":
-        config.pluginmanager.register(_Collector(context), "rigproof-session")
+    config.stash[collection.IS_SITE] = context.site is not None
+    if context.mode == "collect":
+        config.pluginmanager.register(collection.Collector(context), "rigproof-session")
+        assert context.answer is not None
+        # of no run: they are named, and none is set up
+        provided = SessionFixtures(context, Path(context.answer).parent, {}, lambda _: None)
     else:
         running = _Session(context, config)
         config.pluginmanager.register(running, "rigproof-session")
-        config.pluginmanager.register(running.for_checks(), "rigproof-fixtures")
+        provided = running.provided
+    fixtures = provided if context.site is None else site.SiteFixtures(provided)
+    config.pluginmanager.register(fixtures, "rigproof-fixtures")
 
 
 def pytest_collection_finish() -> None:
     """Exempt the loaded objects from garbage collection, which would cost time at the end."""
     gc.freeze()
-
-
-def describe(item: pytest.Item) -> CollectedCheck:
-    """The description of a check from its marks and docstring.
-
-    Raises UsageError when one of them is missing.
-    """
-    name = check_id(item)
-    where = item.get_closest_marker("session")
-    costs = item.get_closest_marker("costs")
-    function = getattr(item, "function", None)
-    # The title is the docstring's first paragraph: a sentence, which may take two lines.
-    title = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
-    if where is None or costs is None or not title:
-        raise pytest.UsageError(
-            f"{name}: a check needs a docstring and the marks session and costs"
-        )
-    if where.args[:1] not in [(known,) for known in OWN_SESSIONS] or not costs.args:
-        raise pytest.UsageError(
-            f"{name}: its session is one of {', '.join(OWN_SESSIONS)}, and its costs are in seconds"
-        )
-    callspec = getattr(item, "callspec", None)
-    parameters = dict(callspec.params) if callspec else {}
-    try:
-        load = costs.kwargs["load"].format(**parameters) if costs.kwargs.get("load") else None
-    except (IndexError, KeyError) as error:
-        raise pytest.UsageError(
-            f"{name}: its load names a parameter that the test has not ({error})"
-        ) from error
-    extra_load = costs.kwargs.get("extra_load")
-    for one in (load, extra_load):
-        if one is not None and one not in LOADS:
-            raise pytest.UsageError(
-                f"{name}: nothing says what the load {one} works on: add it to "
-                "acceptance/loads/work.py"
-            )
-    if unknown := costs.kwargs.keys() - COSTS:
-        raise pytest.UsageError(f"{name}: its mark costs has no {', '.join(sorted(unknown))}")
-    follows, follows_load = _follows(item, name)
-    return CollectedCheck(
-        id=name,
-        title=title,
-        session=where.args[0],
-        measures=_measures(item, name),
-        seconds=costs.args[0],
-        load=load,
-        extra_load=extra_load,
-        seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
-        core_seconds_per_gib=costs.kwargs.get("per_gib_of_a_core", 0.0),
-        seconds_per_gpu=costs.kwargs.get("per_gpu", 0.0),
-        seconds_per_pair=costs.kwargs.get("per_pair", 0.0),
-        seconds_per_turn=costs.kwargs.get("per_turn", 0.0),
-        slack=costs.kwargs.get("slack", 0.0),
-        slack_per_gib=costs.kwargs.get("slack_per_gib", 0.0),
-        last=costs.kwargs.get("last", False),
-        gate=item.get_closest_marker("gate") is not None,
-        follows=follows,
-        follows_load=follows_load,
-    )
-
-
-def _follows(item: pytest.Item, name: str) -> tuple[tuple[str, ...], AnyLoad | None]:
-    """The checks and the loads that a check is judged from. Raises UsageError."""
-    mark = item.get_closest_marker("follows")
-    if mark is None:
-        if used := sorted(EVIDENCE & set(getattr(item, "fixturenames", ()))):
-            raise pytest.UsageError(
-                f"{name}: it is judged from other checks ({', '.join(used)}): name them with the "
-                "mark follows"
-            )
-        return (), None
-    load = mark.kwargs.get("load")
-    named = all(isinstance(one, str) for one in mark.args) and (mark.args or load is not None)
-    if not named or load not in (None, *get_args(AnyLoad)) or mark.kwargs.keys() - {"load"}:
-        raise pytest.UsageError(
-            f"{name}: the mark follows names checks, or load='any' or load='gpus'"
-        )
-    return mark.args, load
-
-
-def _measures(item: pytest.Item, name: str) -> tuple[Measures, ...]:
-    """The measurements of a check, in the order in which its marks name them.
-
-    Raises UsageError if there are none, and for a name that no family has.
-    """
-    marks = tuple(item.iter_markers("measures"))[::-1]  # pytest gives the innermost first
-    found = []
-    for given in (one for mark in marks for one in mark.args):
-        known = measurements.shipped().get(given)
-        if known is None:
-            raise pytest.UsageError(
-                f"{name}: it measures {given!r}, which no file of fixtures/measurements has"
-            )
-        found.append(known.measured_by(name.partition("[")[0]))
-    if not found or any(mark.kwargs for mark in marks):
-        raise pytest.UsageError(
-            f"{name}: a check measures something: add the mark measures with names and nothing else"
-        )
-    return tuple(found)
-
-
-class _Collector:
-    """Mode `collect`: lists every check in the answer file and runs none."""
-
-    def __init__(self, context: session_context.SessionContext) -> None:
-        assert context.answer is not None
-        self._answer = Path(context.answer)
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        checks = tuple(describe(item) for item in session.items)
-        if wrong := lint_follows(checks):
-            raise pytest.UsageError(wrong)
-        self._answer.write_bytes(
-            msgspec.json.encode({"digest": provenance.package_digest(), "checks": checks})
-        )
-
-    def pytest_runtestloop(self) -> bool:
-        return True
 
 
 class _Session:
@@ -250,13 +123,6 @@ class _Session:
             _give_up(error, config)
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
-    def for_checks(self) -> object:
-        """The fixtures of the checks: rigproof's own have all, a site's own have a few."""
-        if self.context.site is None:
-            return self.provided
-        families = site.families_of(Path(self.context.site))
-        return site.SiteFixtures(self.context, families, self.share, self.write)
-
     def write(self, body: AnyBody) -> None:
         """Write a record; a journal that cannot be written ends the session and its loads."""
         try:
@@ -274,12 +140,13 @@ class _Session:
         assert self.context.plan is not None
         found = {check_id(item): item for item in items}
         digest = provenance.package_digest()
-        own = None if self.context.site is None else site.digest_of(Path(self.context.site))
+        own = None if self.context.site is None else collection.digest_of(Path(self.context.site))
         self.write(SessionStarted(self.context.session, digest, tuple(found), own))
         missing = [name for name in self.share if name not in found]
         limits = self.context.limits
         other_limits = limits is not None and not site_sheets.is_same(limits)
-        refused_site = site.refusal(self.context, own)
+        same_site = own == self.context.plan.site_digest(self.context.session)
+        refused_site = None if same_site else Message("site_files_differ")
         differs = digest != self.context.plan.digest or len(found) != len(items)
         if differs or missing or other_limits or refused_site:
             why = refused_site or Message("files_differ")
@@ -362,7 +229,7 @@ class _Session:
         told = sentence(error)
         if self.context.site is None or not isinstance(told, str):
             return told
-        line = site.line_in(error, Path(self.context.site))
+        line = collection.line_in(error, Path(self.context.site))
         return f"{told} (line {line} of its file)" if line else told
 
     @pytest.hookimpl(wrapper=True)

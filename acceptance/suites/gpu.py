@@ -195,10 +195,10 @@ def test_identity(
                     if name == "model"
                     else same_text(text, found)
                 )
-                differs = {} if found is None else {gpu.name: float(not same)}
-                why = {gpu.name: no_answer(Message("not_told_of_card", {"what": name}))}
-                notes = {gpu.name: Message("found", {"text": str(found)})}
-                check(measurement, differs, skipped=why, notes=notes)
+                differs = None if found is None else not same
+                why = no_answer(Message("not_told_of_card", {"what": name}))
+                note = Message("found", {"text": str(found)})
+                check.single(measurement, gpu.name, differs, why, note)
         _links(gpu, check)
 
 
@@ -207,12 +207,9 @@ def _links(gpu: Gpu, check: Check) -> None:
 
     A maximum that neither shows is skipped with its reason.
     """
-    unread = {gpu.name: not_offered(Message("no_link_maximum"))}
-    for name, most in (
-        ("gpu_link_width_max", gpu.link_width),
-        ("gpu_link_gen_max", gpu.link_generation),
-    ):
-        check(name, {} if most is None else {gpu.name: float(most)}, skipped=unread)
+    unread = not_offered(Message("no_link_maximum"))
+    check.single("gpu_link_width_max", gpu.name, gpu.link_width, unread)
+    check.single("gpu_link_gen_max", gpu.name, gpu.link_generation, unread)
 
 
 @pytest.mark.session("host-before")
@@ -240,18 +237,7 @@ def test_memory_health(
     model counts errors from the factory on and this card does not, nothing is known of its memory:
     an error with its cure.
     """
-    for measurement, read in _HEALTH.items():
-        due = check.components(measurement)
-        values = {
-            gpu.name: read(gpu.counters)
-            for gpu in due_gpus
-            if gpu.name in due and gpu.counters is not None
-        }
-        check(
-            measurement,
-            {name: float(value) for name, value in values.items() if value is not None},
-            serials=uuids(due_gpus),
-        )
+    gpu_health.count(_HEALTH, due_gpus, check)
     if uncounted := gaps(inventory, tuple(gpu.name for gpu in due_gpus), model_sheets):
         raise NotReady("clauses", why=uncounted)
 

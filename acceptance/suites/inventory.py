@@ -37,30 +37,17 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     Measured: the processors that the kernel has online. A core that the firmware switched off is
     missing here.
     """
-    cpu = inventory.cpu
-    unread = {CPU: not_offered(Message("no_topology"))}
+    cpu, untold = inventory.cpu, not_offered(Message("no_topology"))
     for name, value in (
         ("cpu_sockets", cpu.sockets),
         ("cpu_cores", cpu.cores),
         ("cpu_threads", cpu.threads),
     ):
-        check(name, {} if value is None else {CPU: float(value)}, skipped=unread)
-    if machine is not None and machine.cpu.model is not None:
-        differs = (
-            {CPU: float(not same_text(machine.cpu.model, cpu.model))}
-            if cpu.model is not None
-            else {}
-        )
-        unread = {CPU: not_offered(Message("no_processor_model"))}
-        check("cpu_model_differs", differs, skipped=unread, notes={CPU: _found(cpu.model)})
-    if machine is not None and machine.cpu.governor is not None:
-        differs = (
-            {CPU: float(not same_text(machine.cpu.governor, cpu.governor))}
-            if cpu.governor is not None
-            else {}
-        )
-        unread = {CPU: not_offered(Message("no_governor"))}
-        check("cpu_governor_differs", differs, skipped=unread, notes={CPU: _found(cpu.governor)})
+        check.single(name, CPU, value, untold)
+    if machine is not None:
+        model, governor = Message("no_processor_model"), Message("no_governor")
+        _compare(check, "cpu_model_differs", CPU, machine.cpu.model, cpu.model, model)
+        _compare(check, "cpu_governor_differs", CPU, machine.cpu.governor, cpu.governor, governor)
 
 
 @pytest.mark.session("host-before")
@@ -74,20 +61,14 @@ def test_memory(inventory: Inventory, check: Check) -> None:
     """
     memory = inventory.memory
     check("memory_total", {MEMORY: known(memory.total_bytes) / GIB})
-    if memory.dimms is None:
-        check("dimm_count", {}, skipped={MEMORY: _unread(memory)})
-    else:
-        check("dimm_count", {MEMORY: float(len(memory.dimms))})
+    count = None if memory.dimms is None else len(memory.dimms)
+    check.single("dimm_count", MEMORY, count, _unread(memory))
     found = channels(inventory)
     if found is not None:  # due only then
-        filled, less = {MEMORY: float(len(found.filled))}, found.less
-        check("memory_channels", filled, notes={MEMORY: found.empty_cost()})
-        check(
-            "memory_channels_unequal",
-            {} if less is None else {MEMORY: float(len(less))},
-            skipped={MEMORY: not_offered(Message("module_size_untold"))},
-            notes={MEMORY: found.unequal_cost()},
-        )
+        check.single("memory_channels", MEMORY, len(found.filled), note=found.empty_cost())
+        less = None if found.less is None else len(found.less)
+        untold = not_offered(Message("module_size_untold"))
+        check.single("memory_channels_unequal", MEMORY, less, untold, found.unequal_cost())
 
 
 @pytest.mark.session("host-before")
@@ -111,31 +92,22 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
     for wanted in declared:
         component: Component = Part("dimm", wanted.slot)
         dimm = found.get(wanted.slot)
-        why = {component: not_offered(Message("not_in_firmware_tables"))}
-        if dimm is None:
-            why = {component: after_fault(Message("no_module_in", {"slot": wanted.slot}))}
+        there: bool | None = dimm is not None
+        why = not_offered(Message("not_in_firmware_tables"))
         if inventory.memory.dimms is None:
-            why = {component: _unread(inventory.memory)}
-            check("dimm_present", {}, skipped=why)
-        else:
-            check(
-                "dimm_present",
-                {component: float(dimm is not None)},
-                notes={component: slots},
-            )
+            there, why = None, _unread(inventory.memory)
+        elif dimm is None:
+            why = after_fault(Message("no_module_in", {"slot": wanted.slot}))
+        check.single("dimm_present", component, there, why, slots)
         size = dimm.size_bytes / GIB if dimm and dimm.size_bytes is not None else None
         for name, value in (
             ("dimm_size", size),
             ("dimm_rated_speed", dimm.rated_mts if dimm else None),
             ("dimm_configured_speed", dimm.configured_mts if dimm else None),
         ):
-            check(name, {} if value is None else {component: float(value)}, skipped=why)
+            check.single(name, component, value, why)
         part = dimm.part_number if dimm else None
-        if wanted.part_number is not None:
-            differs = (
-                {} if part is None else {component: float(not same_text(wanted.part_number, part))}
-            )
-            check("dimm_part_number_differs", differs, skipped=why, notes={component: _found(part)})
+        _compare(check, "dimm_part_number_differs", component, wanted.part_number, part, why)
 
 
 def _unread(memory: Memory) -> Gap:
@@ -186,11 +158,10 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
         component: Component = Part("net", declared.name)
         link = found.get(declared.name)
         there = Message("links_found", {"links": _names(found)})
-        check("link_up", {component: float(bool(link and link.up))}, notes={component: there})
-        speed = link.speed_mbps if link else None
-        untold = not_offered(Message("speed_not_told"))
-        why = {component: untold if link and link.up else after_fault(Message("link_down"))}
-        check("link_speed", {} if speed is None else {component: float(speed)}, skipped=why)
+        up = bool(link and link.up)
+        check.single("link_up", component, up, note=there)
+        why = not_offered(Message("speed_not_told")) if up else after_fault(Message("link_down"))
+        check.single("link_speed", component, link.speed_mbps if link else None, why)
 
 
 @pytest.mark.session("host-before")
@@ -210,14 +181,22 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
         ("kernel_differs", "kernel", system.kernel, board.kernel),
         ("driver_differs", "driver", system.driver, board.nvidia_driver),
     ):
-        if text is not None:
-            differs = {} if found is None else {SYSTEM: float(not same_text(text, found))}
-            why = {SYSTEM: not_offered(Message("not_shown", {"what": name}))}
-            check(measurement, differs, skipped=why, notes={SYSTEM: _found(found)})
+        _compare(check, measurement, SYSTEM, text, found, Message("not_shown", {"what": name}))
 
 
-def _found(text: str | None) -> Message:
-    return Message("found", {"text": str(text)})
+def _compare(
+    check: Check,
+    measurement: str,
+    component: Component,
+    declared: str | None,
+    found: str | None,
+    why: Message | Gap,
+) -> None:
+    """Journal whether a text is another than the declared one, or why it was not found."""
+    if declared is not None:
+        differs = None if found is None else not same_text(declared, found)
+        gap = why if isinstance(why, Gap) else not_offered(why)
+        check.single(measurement, component, differs, gap, Message("found", {"text": str(found)}))
 
 
 def _names(found: Iterable[str]) -> Value:

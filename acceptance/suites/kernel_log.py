@@ -79,11 +79,8 @@ def test_since_boot(
     since = Message("log_empty")
     if found:
         since = Message("messages_since", {"seconds": f"{found[0].seconds_since_boot:.0f}"})
-    check(
-        "kernel_faults_before",
-        {SYSTEM: float(len(seen))},
-        notes={SYSTEM: Message("note", {"text": (since, *seen[:3], *warned[:3])})},
-    )
+    note = Message("note", {"text": (since, *seen[:3], *warned[:3])})
+    check.single("kernel_faults_before", SYSTEM, len(seen), note=note)
 
 
 @pytest.mark.session("host-after")
@@ -111,8 +108,5 @@ def test_during_run(
         raise LogLost("log_overwritten")
     lines = kmsg.as_lines(record for record in found if record.sequence > kernel_log_after)
     seen = faults(weigh(kernel_log.events_of(lines), tested_parts, in_run=True))
-    check(
-        "kernel_faults_during",
-        {SYSTEM: float(len(seen))},
-        notes={SYSTEM: Message("clauses", {"why": tuple(seen[:3])}) if seen else None},
-    )
+    note = Message("clauses", {"why": tuple(seen[:3])}) if seen else None
+    check.single("kernel_faults_during", SYSTEM, len(seen), note=note)

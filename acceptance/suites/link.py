@@ -26,7 +26,7 @@ from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import kernel_counters, pci
-from acceptance.session.check import Check
+from acceptance.session.check import Check, Figures
 from acceptance.session.loads import Loads, Place, alone
 from acceptance.session.reading_loss import loss, refuse
 from acceptance.session.tools import Outputs, Tools
@@ -66,10 +66,7 @@ def test_paths(
     cells = topology.build(inventory, inventory.places).cells
     wanted = _declared_paths(machine)
     offered = {(a, b): pair for a, b, pair in topology.pairs(inventory, due_gpus)}
-    supported: dict[Component, float] = {}
-    differs: dict[Component, float] = {}
-    offers: dict[Component, Text | None] = {}
-    ways: dict[Component, Text | None] = {}
+    supported, differs = Figures(), Figures()
     for first in due_gpus:
         for second in due_gpus:
             if first == second:
@@ -78,21 +75,18 @@ def test_paths(
             cell = cells.get((str(first.name), str(second.name)))
             pair = offered.get((first, second))
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
-                supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
-                offers[name] = Message(
-                    "peer_path",
-                    {"path": f"{cell}", "read": pair.p2p_read, "write": pair.p2p_write},
-                )
+                offers = {"path": f"{cell}", "read": pair.p2p_read, "write": pair.p2p_write}
+                both = pair.p2p_read == pair.p2p_write == "ok"
+                supported.add(name, float(both), Message("peer_path", offers))
             if name in wanted and cell is not None:
-                differs[name] = float(cell != wanted[name])
-                ways[name] = Message("found", {"text": cell})
+                differs.add(name, float(cell != wanted[name]), Message("found", {"text": cell}))
     untold = dict.fromkeys(check.components("p2p_supported"), no_answer(PEER_ACCESS_UNKNOWN)) | {
         Pair(a.name, b.name): not_offered(PEER_ACCESS_UNKNOWN)
         for (a, b), pair in offered.items()
         if pair.error is None
     }
-    check("p2p_supported", supported, notes=offers, skipped=untold)
-    check("gpu_path_differs", differs, notes=ways)
+    check.take("p2p_supported", supported, skipped=untold)
+    check.take("gpu_path_differs", differs)
 
 
 def _declared_paths(machine: Machine | None) -> dict[Component, str]:
@@ -424,11 +418,9 @@ def test_collectives(
     # The ways that NCCL chose for each path, in both arms.
     for arm in COLLECTIVE_ARMS:
         ways = collectives.judge_transports(output, every, inventory, links, arm).items()
-        counts, notes, unknown = collectives.judged(ways, "fault")
-        check(of_arm("transport_faults", arm), counts, notes=notes, skipped=unknown)
+        check.take(of_arm("transport_faults", arm), collectives.judged(ways, "fault"))
         if arm == "default":
-            counts, notes, unknown = collectives.judged(ways, "doubt")
-            check("transport_doubts", counts, notes=notes, skipped=unknown)
+            check.take("transport_doubts", collectives.judged(ways, "doubt"))
     if multicast:
         collectives.require_multicast(output)
         for name in MULTICAST_RATES:
@@ -456,18 +448,15 @@ def test_peers(
     """
     links = transports.pair_links(inventory, due_gpus, ())
     due = check.components(peer_paths.CONTRADICTIONS)
-    counts: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    skipped: dict[Component, Gap] = {}
+    counts = Figures()
     for path in peer_paths.paths(links, due_gpus, judged_before):
         if path.pair not in due:
             continue
         if not path.rates and not path.contradictions:
-            skipped[path.pair] = not_offered(Message("peers_no_rate"))
-            continue
-        counts[path.pair] = float(len(path.open))
-        notes[path.pair] = peer_paths.note(path)
-    check(peer_paths.CONTRADICTIONS, counts, notes=notes, skipped=skipped)
+            counts.skip(path.pair, not_offered(Message("peers_no_rate")))
+        else:
+            counts.add(path.pair, float(len(path.open)), peer_paths.note(path))
+    check.take(peer_paths.CONTRADICTIONS, counts)
 
 
 # Measurement -> the files with the counters of the kernel (AER) whose growth it is.

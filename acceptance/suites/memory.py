@@ -140,9 +140,6 @@ def test_errors(inventory: Inventory, root: Path, check: Check) -> None:
         own = of_memory.of(counter)
         told = tuple(f"{name} +{count}" for name, count in own.grown.items() if count)
         if told or (own.grown and not own.lost):
-            check(
-                measurement,
-                {MEMORY: float(sum(own.grown.values()))},
-                notes={MEMORY: Message("note", {"text": Listed(told)}) if told else None},
-            )
+            note = Message("note", {"text": Listed(told)}) if told else None
+            check.single(measurement, MEMORY, sum(own.grown.values()), note=note)
     refuse(losses)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.core import message
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
@@ -18,7 +18,7 @@ from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory, NetworkLink, known
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import network
-from acceptance.session.check import Check
+from acceptance.session.check import Check, Figures
 
 Ports = Mapping[Component, NetworkLink]
 
@@ -77,22 +77,19 @@ def test_links_after(ports_before: Ports, ports_now: Ports, check: Check) -> Non
 
 
 def _links(ports_before: Ports, ports_now: Ports, check: Check) -> None:
-    shares: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    skipped: dict[Component, Gap] = {}
+    shares = Figures()
     for name in check.components("network_link_share"):
         port = _present(ports_before, ports_now, name)
         found = None if port is None else network_card.link_share(port)
         if found is not None:
-            shares[name], notes[name] = found.share, found.told
+            shares.add(name, found.share, found.told)
         elif port is None:
-            skipped[name] = no_answer(Message("network_port_gone"))
+            shares.skip(name, no_answer(Message("network_port_gone")))
         elif network_card.link_share(ports_before[name]) is not None:
-            skipped[name] = no_answer(Message("reading_lost", {"what": "network_link_share"}))
+            shares.skip(name, no_answer(Message("reading_lost", {"what": "network_link_share"})))
         else:
-            skipped[name] = not_offered(Message("network_link_unread"))
-    serials = _serials(ports_before)
-    check("network_link_share", shares, skipped=skipped, notes=notes, serials=serials)
+            shares.skip(name, not_offered(Message("network_link_unread")))
+    check.take("network_link_share", shares, serials=_serials(ports_before))
 
 
 @pytest.mark.session("host-before")
@@ -105,20 +102,19 @@ def test_rates(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     file declares is compared with that (inventory.network) and not with others. Not measured: data
     over the network.
     """
-    rates: dict[Component, float] = {}
-    unread: dict[Component, Gap] = {}
+    rates = Figures()
     for name in check.components("network_rate"):
         port = _present(ports_before, ports_now, name)
         if port is not None and port.up and port.speed_mbps is not None:
-            rates[name] = float(port.speed_mbps)
+            rates.add(name, float(port.speed_mbps))
         else:
             lost = Message("network_port_down" if port is not None else "network_port_gone")
-            unread[name] = no_answer(lost)
+            rates.skip(name, no_answer(lost))
     serials = _serials(ports_before)
-    check("network_rate", rates, skipped=unread, serials=serials)
+    check.take("network_rate", rates, serials=serials)
     no_equal = after_fault(Message("network_no_equal"))
     lone = dict.fromkeys(check.components("network_rate_ratio"), no_equal)
-    check.ratio("network_rate_ratio", skipped={**lone, **unread}, serials=serials)
+    check.ratio("network_rate_ratio", skipped={**lone, **rates.gaps}, serials=serials)
 
 
 @pytest.mark.session("host-before")
@@ -133,39 +129,32 @@ def test_affinity(
     (PXB), 3 the host bridge (PHB), 4 the NUMA node (NODE), 5 another one (SYS). Not measured: data
     between them.
     """
-    distances: dict[Component, float] = {}
-    differs: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
+    distances, differs = Figures(), Figures()
+    due = check.components("gpu_network_differs")
     links = {link.name: link for link in known(inventory.links)}
     for gpu in due_gpus:
         found = network_card.nearest(inventory, gpu)
         if found is None:
             continue
         path, nearest = found
-        distances[gpu.name] = float(network_card.PATHS.index(path) + 1)
         names = Listed(tuple(port.name for port in nearest))
-        notes[gpu.name] = Message("network_cards_near", {"path": path, "cards": names})
+        note = Message("network_cards_near", {"path": path, "cards": names})
+        distances.add(gpu.name, float(network_card.PATHS.index(path) + 1), note)
         addresses = {port.pci_address for port in nearest}
         declared = [
             link.name
             for link in (machine.network if machine else ())
             if gpu.name in {GpuName(number) for number in link.gpus}
         ]
-        differs[gpu.name] = float(
-            any(name not in links or links[name].pci_address not in addresses for name in declared)
+        far = any(
+            name not in links or links[name].pci_address not in addresses for name in declared
         )
+        if gpu.name in due:
+            differs.add(gpu.name, float(far), note)
     serials = uuids(due_gpus)
-    check("gpu_network_distance", distances, notes=notes, serials=serials)
-    unplaced = not_offered(Message("network_place_unknown"))
-    unknown = dict.fromkeys(check.components("gpu_network_differs"), unplaced)
-    due = check.components("gpu_network_differs")
-    check(
-        "gpu_network_differs",
-        {name: value for name, value in differs.items() if name in due},
-        skipped=unknown,
-        notes=notes,
-        serials=serials,
-    )
+    check.take("gpu_network_distance", distances, serials=serials)
+    unknown = dict.fromkeys(due, not_offered(Message("network_place_unknown")))
+    check.take("gpu_network_differs", differs, skipped=unknown, serials=serials)
 
 
 @pytest.mark.session("host-after")
@@ -178,31 +167,24 @@ def test_ports(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     share of that before. A port that was down before is no fault. Not measured: data over the
     network.
     """
-    lost: dict[Component, float] = {}
-    shares: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    unread: dict[Component, Gap] = {}
+    lost, shares = Figures(), Figures()
     rated = check.components("network_rate_share")
     for name in check.components("network_port_lost"):
         before, now = ports_before[name], _present(ports_before, ports_now, name)
         fell = now is None or (bool(before.up) and not now.up)
-        lost[name] = float(fell)
-        if fell:
-            notes[name] = _fall(now)
-        if name not in rated:
-            continue
-        if fell:
-            shares[name] = 0.0
-        elif now is None or now.speed_mbps is None:
-            unread[name] = no_answer(Message("speed_not_told"))
-        else:
-            shares[name] = now.speed_mbps / known(before.speed_mbps)
-            notes[name] = Message(
-                "network_rate_moved", {"before": known(before.speed_mbps), "after": now.speed_mbps}
-            )
+        note = _fall(now) if fell else None
+        if fell and name in rated:
+            shares.add(name, 0.0, note)
+        elif name in rated and (now is None or now.speed_mbps is None):
+            shares.skip(name, no_answer(Message("speed_not_told")))
+        elif name in rated and now is not None and now.speed_mbps is not None:
+            speeds = {"before": known(before.speed_mbps), "after": now.speed_mbps}
+            note = Message("network_rate_moved", speeds)
+            shares.add(name, now.speed_mbps / known(before.speed_mbps), note)
+        lost.add(name, float(fell), note)
     serials = _serials(ports_before)
-    check("network_port_lost", lost, notes=notes, serials=serials)
-    check("network_rate_share", shares, skipped=unread, notes=notes, serials=serials)
+    check.take("network_port_lost", lost, serials=serials)
+    check.take("network_rate_share", shares, serials=serials)
 
 
 def _fall(now: NetworkLink | None) -> Message:
@@ -225,21 +207,19 @@ def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     """
     serials = _serials(ports_before)
     for measurement, names in network_card.COUNTERS.items():
-        grown: dict[Component, float] = {}
-        notes: dict[Component, Text | None] = {}
-        skipped: dict[Component, Gap] = {}
+        grown = Figures()
         for component in check.components(measurement):
             now = _present(ports_before, ports_now, component)
             if now is None:
-                skipped[component] = no_answer(Message("network_port_gone"))
+                grown.skip(component, no_answer(Message("network_port_gone")))
                 continue
             before, after = ports_before[component].counters, now.counters
             lost = network_card.lost_counters(before, after, names)
             found = network_card.growth(before, after, names)
             if isinstance(found, Gap):
-                skipped[component] = found
+                grown.skip(component, found)
             elif found[0] or not lost:
-                grown[component], notes[component] = found
+                grown.add(component, *found)
             if lost:
-                skipped[component] = no_answer(Message("clauses", {"why": lost}))
-        check(measurement, grown, skipped=skipped, notes=notes, serials=serials)
+                grown.skip(component, no_answer(Message("clauses", {"why": lost})))
+        check.take(measurement, grown, serials=serials)

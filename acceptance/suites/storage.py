@@ -55,7 +55,7 @@ from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.session.check import Check, CheckSkipped
+from acceptance.session.check import Check, CheckSkipped, Figures
 from acceptance.session.loads import Results
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import full_cache
@@ -154,17 +154,6 @@ class _Answers:
         return not_permitted(Message("disk_nodes_absent", {"why": error.message}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Notes:
-    """What is said of disks, by component."""
-
-    by_disk: dict[Component, Text | None] = field(default_factory=dict)
-
-    def say(self, disk: Disk, *told: Message) -> None:
-        """Keep these clauses, if there are any."""
-        self.by_disk[disk.component] = Message("clauses", {"why": told}) if told else None
-
-
 def _health(done: ProgramResult) -> smart.Health:
     return smart.parse(done.stdout, done.returncode)
 
@@ -213,55 +202,35 @@ def test_smart_health(
     its rated life. Not measured: its speed, what it hides, and what the note says that its report
     does not have.
     """
-    readings: dict[Component, float] = {}
-    worn: dict[Component, float] = {}
-    unworn: dict[Component, Gap] = {}
-    warned: dict[Component, float] = {}
-    beyond: dict[Component, float] = {}
-    notes, about, of_new = _Notes(), _Notes(), _Notes()
-    uncounted: dict[Component, Gap] = {}
-    disks = known(inventory.disks)
+    disks, new = known(inventory.disks), check.components("disk_lifetime_faults")
     answers = _Answers(exists, disks)
-    tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
+    faults, warnings, beyond, worn = Figures(), Figures(), Figures(), Figures()
     for disk in disks:
-        health = answers.of(disk, _asked, _health, smart_report, disk)
+        name, health = disk.component, answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
             if _is_gone(disk, exists):
-                readings[disk.component] = 1.0
-                notes.say(disk, Message("disk_not_shown"))
-                answers.skipped[disk.component] = after_fault(Message("disk_not_shown"))
+                faults.count(name, [Message("disk_not_shown")])
+                answers.skipped[name] = after_fault(Message("disk_not_shown"))
             continue
-        faults, warnings = smart.faults(health), disk_counts.warnings(health)
-        readings[disk.component] = float(len(faults))
-        notes.say(disk, *faults, *disk_counts.shown(health))
-        warned[disk.component] = float(len(warnings))
-        about.say(disk, *warnings)
-        if disk_counts.offered(health):
-            found = disk_counts.beyond_new(health, new_disk.shipped().most_used_percent)
-            beyond[disk.component] = float(len(found))
-            of_new.say(disk, *found)
-        else:
-            uncounted[disk.component] = no_answer(Message("disk_counts_none"))
-        if disk.component in tells_wear:
-            if health.percentage_used is None:
-                # every NVMe disk has it (NVMe base specification)
-                unworn[disk.component] = no_answer(Message("wear_not_told"))
-            else:
-                worn[disk.component] = health.percentage_used / 100
-    serials: dict[Component, str | None] = {disk.component: disk.serial for disk in disks}
-    unread = answers.skipped
-    check("disk_faults", readings, skipped=unread, notes=notes.by_disk, serials=serials)
-    check("disk_warnings", warned, skipped=unread, notes=about.by_disk, serials=serials)
-    new = check.components("disk_lifetime_faults")
-    check(
-        "disk_lifetime_faults",
-        {name: count for name, count in beyond.items() if name in new},
-        skipped={**unread, **uncounted},
-        notes=of_new.by_disk,
-        serials=serials,
-    )
-    unread_wear = {name: why for name, why in answers.skipped.items() if name in tells_wear}
-    check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
+        faults.count(name, smart.faults(health), *disk_counts.shown(health))
+        warnings.count(name, disk_counts.warnings(health))
+        if not disk_counts.offered(health):
+            beyond.skip(name, no_answer(Message("disk_counts_none")))
+        elif name in new:
+            most = new_disk.shipped().most_used_percent
+            beyond.count(name, disk_counts.beyond_new(health, most))
+        if disk.kind == "nvme" and health.percentage_used is None:
+            # every NVMe disk has it (NVMe base specification)
+            worn.skip(name, no_answer(Message("wear_not_told")))
+        elif disk.kind == "nvme" and health.percentage_used is not None:
+            worn.add(name, health.percentage_used / 100)
+    unread, serials = answers.skipped, _serials(inventory)
+    check.take("disk_faults", faults, skipped=unread, serials=serials)
+    check.take("disk_warnings", warnings, skipped=unread, serials=serials)
+    check.take("disk_lifetime_faults", beyond, skipped=unread, serials=serials)
+    nvme = {disk.component for disk in disks if disk.kind == "nvme"}
+    unread_wear = {name: why for name, why in unread.items() if name in nvme}
+    check.take("disk_wear", worn, skipped=unread_wear, serials=serials)
 
 
 @pytest.mark.session("host-after")
@@ -284,9 +253,7 @@ def test_health(
     Not measured: what the drive does not report.
     """
     before, begun = earlier_programs(REPORT), earlier_programs(SELF_TEST_BEGUN)
-    grown: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    answers = _Answers(exists, known(inventory.disks))
+    grown, answers = Figures(), _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_growth"):
         kept = _of_disk(before, disk)
         if kept is None:
@@ -298,8 +265,7 @@ def test_health(
         try:
             last = answers.again(disk, _asked, _present, smart_report, disk)
         except _Gone as gone:
-            grown[disk.component] = 1.0
-            notes[disk.component] = gone.message
+            grown.count(disk.component, [gone.message])
             continue
         if last is None:
             continue
@@ -313,18 +279,17 @@ def test_health(
         if lost and not found:
             answers.skipped[disk.component] = no_answer(lost[0])
         elif found or grew is not None:
-            grown[disk.component] = float(len(found))
-            told = (*found, *lost, *_new_warnings(first, last, found), *smart.remarks(first, last))
-            notes[disk.component] = Message("clauses", {"why": told}) if told else None
+            warned = _new_warnings(first, last, found)
+            remarks = (*lost, *warned, *smart.remarks(first, last))
+            grown.count(disk.component, found, *remarks)
     for disk in known(inventory.disks):
         # a disk that never had a report too
         if disk.component in answers.skipped and _is_gone(disk, exists):
-            grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
-    check(
+            grown.count(disk.component, [Message("disk_not_shown")])
+    check.take(
         "disk_growth",
         grown,
         skipped=answers.skipped,
-        notes=notes,
         serials=_serials(inventory),
         follows=REPORT,
     )
@@ -372,13 +337,8 @@ def test_raid_before(root: Path, table: WriteTable, check: Check) -> None:
     which storage.raid reads after the run.
     """
     found = raid.read(root)
-    notes = raid.counted(found.arrays)
     table(SYSTEM, RAID_MEMBERS, raid.COLUMNS, raid.rows(found.arrays))
-    check(
-        "raid_errors",
-        {SYSTEM: float(len(notes))},
-        notes={SYSTEM: Message("clauses", {"why": notes}) if notes else None},
-    )
+    _count(check, "raid_errors", raid.counted(found.arrays))
     _understood(found.troubles)
 
 
@@ -397,11 +357,8 @@ def test_filesystems(inventory: Inventory, root: Path, check: Check) -> None:
     gone = tuple(name for name in before if name not in now)
     told = [Message("filesystems_fell", {"sources": Listed(found)})] if found else []
     told += [Message("filesystems_gone", {"sources": Listed(gone)})] if gone else []
-    check(
-        "filesystems_read_only",
-        {SYSTEM: float(len(found))},
-        notes={SYSTEM: Message("clauses", {"why": tuple(told)}) if told else None},
-    )
+    note = Message("clauses", {"why": tuple(told)}) if told else None
+    check.single("filesystems_read_only", SYSTEM, len(found), note=note)
 
 
 @pytest.mark.session("host-after")
@@ -423,12 +380,8 @@ def test_raid(root: Path, check: Check) -> None:
     ]
     pools, untold = zfs.read(root)
     found += pools
-    told = (*found, *(remark for array in arrays for remark in raid.remarks(array)))
-    check(
-        "raid_faults",
-        {SYSTEM: float(len(found))},
-        notes={SYSTEM: Message("clauses", {"why": told}) if told else None},
-    )
+    remarks = [remark for array in arrays for remark in raid.remarks(array)]
+    _count(check, "raid_faults", found, *remarks)
     unknown = (one for array in arrays for one in raid.unknown(array))
     _understood((*state.troubles, *unknown, *untold))
 
@@ -450,11 +403,7 @@ def test_raid_growth(root: Path, earlier_tables: EarlierTables, check: Check) ->
     before = [row for one in tables for row in one.rows]
     state = _unblocked(root, thresholds().raid.blocked_s)
     grown = raid.growth(before, state.arrays)
-    check(
-        "raid_growth",
-        {SYSTEM: float(len(grown.faults))},
-        notes={SYSTEM: Message("clauses", {"why": grown.faults}) if grown.faults else None},
-    )
+    _count(check, "raid_growth", grown.faults)
     _understood(grown.troubles)
 
 
@@ -466,6 +415,13 @@ def _unblocked(root: Path, longest_s: float) -> RaidState:
         if until.passed() or not any(map(raid.is_blocked, found.arrays)):
             return found
         time.sleep(RAID_POLL_S)
+
+
+def _count(check: Check, measurement: str, faults: Sequence[Message], *remarks: Message) -> None:
+    """Journal how many faults the system has, and what they say."""
+    figures = Figures()
+    figures.count(SYSTEM, faults, *remarks)
+    check.take(measurement, figures)
 
 
 def _understood(troubles: Sequence[Message]) -> None:
@@ -484,23 +440,19 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
     made slower after errors of the run shows here; one that was shown before the run and is not
     after it is an error. Not measured: data over the link.
     """
-    shares: dict[Component, float] = {}
-    unshown: dict[Component, Gap] = {}
-    notes: dict[Component, Text | None] = {}
+    shares = Figures()
     for disk in _due(inventory, check, "disk_link_share"):
         link = disk_links.read(disk, root)
         found = None if link is None else disk_link.share(link)
         if found is not None:
-            shares[disk.component] = found.share
-            notes[disk.component] = found.told
+            shares.add(disk.component, found.share, found.told)
         elif disk.shows_link:
-            unshown[disk.component] = no_answer(
-                Message("reading_lost", {"what": "disk_link_share"})
-            )
+            lost = Message("reading_lost", {"what": "disk_link_share"})
+            shares.skip(disk.component, no_answer(lost))
         else:
             why = disk_links.lack(disk, root)
-            unshown[disk.component] = Gap(why, Message("disk_link_unread"))
-    check("disk_link_share", shares, skipped=unshown, notes=notes, serials=_serials(inventory))
+            shares.skip(disk.component, Gap(why, Message("disk_link_unread")))
+    check.take("disk_link_share", shares, serials=_serials(inventory))
 
 
 @pytest.mark.session("host-after")
@@ -517,9 +469,7 @@ def test_temperature(
     was not measured. Not measured: what it was between them.
     """
     troubles: list[Message] = []
-    margins: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    losses: dict[Component, Gap] = {}
+    margins = Figures()
     # A disk that showed no temperature and threshold before the run is not due.
     for disk in _due(inventory, check, "disk_temperature_margin"):
         found = disk_temperature.find(disk.name, root)
@@ -527,19 +477,14 @@ def test_temperature(
         troubles += _patches(load_tables, disk.component)
         if now is None or found is None or found.limit_c is None:
             what = Message("reading_lost", {"what": "disk_temperature_margin"})
-            losses[disk.component] = no_answer(what)
+            margins.skip(disk.component, no_answer(what))
         shown = [*([] if now is None else [now]), *_celsius(load_tables, disk.component)]
         if found is None or found.limit_c is None or not shown:
             continue
-        most = max(shown)
-        margins[disk.component] = found.limit_c - most
-        notes[disk.component] = Message(
-            "disk_temperature",
-            {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")},
-        )
-    check(
-        "disk_temperature_margin", margins, skipped=losses, notes=notes, serials=_serials(inventory)
-    )
+        most, limit = Quantity(max(shown), "degC"), Quantity(found.limit_c, "degC")
+        note = Message("disk_temperature", {"most": most, "limit": limit})
+        margins.add(disk.component, found.limit_c - most.value, note)
+    check.take("disk_temperature_margin", margins, serials=_serials(inventory))
     if troubles:
         raise TemperatureUnread("clauses", why=each_once(troubles))
 
@@ -590,9 +535,7 @@ def test_self_test_begun(
     Measured: whether it began; the note has the time that it takes by the disk's own word. A test
     that runs already is left alone.
     """
-    begun: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    answers = _Answers(exists, known(inventory.disks))
+    begun, answers = Figures(), _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_self_test_begun"):
         tests = answers.of(disk, _asked, _self_tests, smart_report, disk)
         if tests is None:
@@ -605,10 +548,9 @@ def test_self_test_begun(
             if started is None:
                 continue
             (refusal,) = started
-        begun[disk.component] = float(refusal is None)
         takes = Message("self_test_takes", {"minutes": tests.minutes or 0})
-        notes[disk.component] = refusal or takes
-    check("disk_self_test_begun", begun, skipped=answers.skipped, notes=notes, follows=REPORT)
+        begun.add(disk.component, float(refusal is None), refusal or takes)
+    check.take("disk_self_test_begun", begun, skipped=answers.skipped, follows=REPORT)
 
 
 @pytest.mark.session("host-after")
@@ -632,9 +574,7 @@ def test_self_test(
     out, above all most of the media.
     """
     ran = earlier_programs(SELF_TEST_BEGUN)
-    failed: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    answers = _Answers(exists, known(inventory.disks))
+    failed, answers = Figures(), _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_self_test_faults"):
         first, start = _of_disk(ran, disk, "-a"), _of_disk(ran, disk, "-t")
         if first is None:
@@ -647,18 +587,15 @@ def test_self_test(
         if after is None:
             continue
         if start is None or start.returncode & smart.NOT_DONE:
-            failed[disk.component] = 0.0
-            notes[disk.component] = Message("self_test_not_begun")
+            failed.add(disk.component, 0.0, Message("self_test_not_begun"))
             continue
         result = self_test.result(before, after)
         if (lack := _lack(after, result)) is not None:
             answers.skipped[disk.component] = no_answer(lack)
         else:
             assert result is not None
-            told = self_test.faults(result)
-            failed[disk.component] = float(len(told))
-            notes[disk.component] = Message("clauses", {"why": told}) if told else None
-    check("disk_self_test_faults", failed, skipped=answers.skipped, notes=notes, follows=REPORT)
+            failed.count(disk.component, self_test.faults(result))
+    check.take("disk_self_test_faults", failed, skipped=answers.skipped, follows=REPORT)
 
 
 def _start(done: ProgramResult) -> tuple[Message | None]:
@@ -733,23 +670,19 @@ def test_verify(tested: Tested, run_fio: RunFio, check: Check) -> None:
     Measured: blocks of 1 MiB that are not what this run wrote there. Not measured: what lies
     elsewhere on the disk, and what its own cache still holds.
     """
-    counts: dict[Component, float] = {}
-    notes: dict[Component, Text | None] = {}
-    failed: dict[Component, float] = {}
-    why: dict[Component, Text | None] = {}
+    counts, failed = Figures(), Figures()
     for scratch in tested("storage_failed"):
         run = run_fio(scratch, "verify")
-        name = scratch.component
-        wrong = wrong_blocks(run)
-        # Whatever else fio says is an operation that failed.
-        failed[name] = float(run.fault is not None and not wrong)
-        if failed[name]:
-            why[name] = run.fault
+        name, wrong = scratch.component, wrong_blocks(run)
+        if run.fault is not None and not wrong:
+            # Whatever else fio says is an operation that failed.
+            failed.add(name, 1.0, run.fault)
+            counts.skip(name, UNREAD_FILE)
         else:
-            counts[name], notes[name] = float(wrong), run.fault
-    unread = {one: UNREAD_FILE for one in failed if one not in counts}
-    check("storage_wrong_blocks", counts, notes=notes, skipped=unread)
-    check("storage_failed", failed, notes=why)
+            failed.add(name, 0.0)
+            counts.add(name, float(wrong), run.fault)
+    check.take("storage_wrong_blocks", counts)
+    check.take("storage_failed", failed)
 
 
 @pytest.mark.session("load")
@@ -925,28 +858,24 @@ def test_full_cache(tested: Tested, fill_cache: FillCache, table: WriteTable, ch
     between. It is due only where the machine file allows a soak to write 12 GiB or more. Not
     measured: a cache that is larger than that.
     """
-    first: dict[Component, float] = {}
-    full: dict[Component, float] = {}
-    drops: dict[Component, Text | None] = {}
-    faults: dict[Component, Text] = {}
-    due = tested(STORAGE_WRITE_FULL)
-    for scratch in due:
+    first, full, failed = Figures(), Figures(), Figures()
+    for scratch in tested(STORAGE_WRITE_FULL):
         name, filled = scratch.component, fill_cache(scratch)
+        failed.add(name, float(filled.fault is not None), filled.fault)
         if filled.fault is not None:
-            faults[name] = filled.fault
+            first.skip(name, UNREAD_FILE)
+            full.skip(name, UNREAD_FILE)
         if not filled.chunks:
             continue
         rows = full_cache.rows(filled.chunks)
         table(name, STORAGE_FULL_CACHE, full_cache.columns(filled.chunks), rows)
-        first[name] = filled.chunks[0].rate_gbs
+        first.add(name, filled.chunks[0].rate_gbs)
         if filled.fault is None:
-            full[name] = full_cache.last_rate(filled.chunks)
-            drops[name] = full_cache.drop(filled.chunks)
-    unread = dict.fromkeys(faults, UNREAD_FILE)
-    check("storage_write_first", first, skipped=unread)
-    check(STORAGE_WRITE_FULL, full, notes=drops, skipped=unread)
-    counts = {one.component: float(one.component in faults) for one in due}
-    check("storage_failed", counts, notes=dict(faults))
+            rate = full_cache.last_rate(filled.chunks)
+            full.add(name, rate, full_cache.drop(filled.chunks))
+    check.take("storage_write_first", first)
+    check.take(STORAGE_WRITE_FULL, full)
+    check.take("storage_failed", failed)
 
 
 def _files(results: Results, check: Check) -> None:

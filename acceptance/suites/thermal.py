@@ -17,7 +17,7 @@ from acceptance.diagnosis.laps import Laps, turns
 from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around, spreads
 from acceptance.loads.burn.contract import LAPS
 from acceptance.machine.gpu import Gpu, uuids
-from acceptance.session.check import Check
+from acceptance.session.check import Check, Figures
 from acceptance.wording.errors import WordedError, each_once
 
 NamedSpans = Sequence[tuple[str, float, float]]
@@ -117,40 +117,34 @@ def _heat(
     troubles: list[Message],
 ) -> None:
     """Judge settling time, clock and temperature spread of every GPU that burned."""
-    settled: dict[Component, float] = {}
-    kept: dict[Component, float] = {}
+    settled, kept, spread = Figures(), Figures(), Figures()
     final: dict[Component, float] = {}
-    notes: dict[str, dict[Component, Message]] = {"settled": {}, "kept": {}, "spread": {}}
     for gpu, burn in burns.items():
         short = (burn.short_note,) if burn.short_note is not None else ()
         heat = laps.get(gpu, burn)
         try:
             rest = heat.settle_time()
-            settled[gpu.name] = rest.seconds
-            notes["settled"][gpu.name] = _in_slot(gpu.pci_address, rest.note, *short)
+            settled.add(gpu.name, rest.seconds, _in_slot(gpu.pci_address, rest.note, *short))
             final[gpu.name] = heat.final_temperature()
         except NotMeasured as error:
             troubles.append(error.message)
         try:
-            kept[gpu.name], note = heat.clock_kept()
-            told = [note]
-            if kept[gpu.name] < NOTABLE_KEPT:
-                told.append(Message("likely", {"causes": burn.causes()}))
-            notes["kept"][gpu.name] = _in_slot(gpu.pci_address, *told, *short)
+            share, note = heat.clock_kept()
+            low = share < NOTABLE_KEPT
+            likely = (Message("likely", {"causes": burn.causes()}),) if low else ()
+            kept.add(gpu.name, share, _in_slot(gpu.pci_address, note, *likely, *short))
         except NotMeasured as error:
             troubles.append(error.message)
-    spread = spreads(final, siblings)
     places = {gpu.name: gpu.pci_address for gpu in burns}
-    for name, (more, middle) in spread.items():
+    for name, (more, middle) in spreads(final, siblings).items():
         beside = {"temperature": f"{final[name]:.0f}", "equals": f"{middle:.0f}"}
         causes = (Message("hotter_causes"),) if more > NOTABLE_C else ()
         note = Message("beside_its_equals", beside)
-        notes["spread"][name] = _in_slot(places[name], note, *causes)
+        spread.add(name, more, _in_slot(places[name], note, *causes))
     serials = uuids(burns)
-    check("burn_settled", settled, notes=notes["settled"], serials=serials)
-    check("burn_clock_kept", kept, notes=notes["kept"], serials=serials)
-    differences = {name: more for name, (more, _) in spread.items()}
-    check("burn_temperature_spread", differences, notes=notes["spread"], serials=serials)
+    check.take("burn_settled", settled, serials=serials)
+    check.take("burn_clock_kept", kept, serials=serials)
+    check.take("burn_temperature_spread", spread, serials=serials)
 
 
 def _connectors(
@@ -192,8 +186,7 @@ def _errors(
     """Judge the link errors during the burn, and note those counted before and after."""
     for measurement, counters in COUNTERS.items():
         due = check.components(measurement)
-        grown: dict[Component, float] = {}
-        notes: dict[Component, Message] = {}
+        grown = Figures()
         for gpu in due_gpus:
             history = gpu_history.get(gpu.name)
             if gpu.name not in due or history is None:
@@ -207,12 +200,12 @@ def _errors(
             except NotMeasured as error:
                 troubles.append(error.message)
                 continue
-            grown[gpu.name] = sum(within for _, within, _ in parts)
-            if any(any(part) for part in parts):
-                before, within, after = map(_sum, zip(*parts, strict=True))
-                sums = {"before": before, "within": within, "after": after}
-                notes[gpu.name] = _in_slot(gpu.pci_address, Message("counted_around", sums))
-        check(measurement, grown, notes=notes, serials=uuids(due_gpus))
+            before, within, after = map(_sum, zip(*parts, strict=True))
+            sums = {"before": before, "within": within, "after": after}
+            note = _in_slot(gpu.pci_address, Message("counted_around", sums))
+            noted = note if any(any(part) for part in parts) else None
+            grown.add(gpu.name, sum(within for _, within, _ in parts), noted)
+        check.take(measurement, grown, serials=uuids(due_gpus))
 
 
 def _sum(column: Sequence[float | None]) -> str | Message:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.machine.gpu import Gpu, uuids
+from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import GpuCounters
 from acceptance.session.check import Check
+from acceptance.suites.fixtures import gpu_health
 
 _TOTALS: dict[str, Callable[[GpuCounters], int | None]] = {
     "gpu_ecc_corrected_total": lambda found: found.ecc_corrected_total,
@@ -31,13 +32,4 @@ def test_counted(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     since the driver was loaded. A total proves nothing by itself: its growth from night to night is
     judged.
     """
-    serials = uuids(due_gpus)
-    for measurement, read in _TOTALS.items():
-        due = check.components(measurement)
-        values = {
-            gpu.name: read(gpu.counters)
-            for gpu in due_gpus
-            if gpu.name in due and gpu.counters is not None
-        }
-        known = {name: float(value) for name, value in values.items() if value is not None}
-        check(measurement, known, serials=serials)
+    gpu_health.count(_TOTALS, due_gpus, check)

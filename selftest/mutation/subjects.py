@@ -95,8 +95,8 @@ _DECIDE: dict[str, dict[str, str]] = {
             "suites/watch_suite"
         ),
         "bounds": "past | history/reference_builder",
-        "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
-        " | machine/shipped_machines",
+        "collection": "expect/plan_builder expect/plan_lint | session/plugin session/collection"
+        " machine/gpu_selection | machine/shipped_machines",
         "criterion": "criterion | judgement verdict_excused fold verdict_strays"
         " | fold_properties expect/every_limit",
         "declared": "fleet/fleet_ending machine/declared_facts",
@@ -192,7 +192,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "basis": "sheet_figures | tools/read_sheet",
         "ceiling": "ceiling | machine/synthetic_machines training_limits",
         "collective": "collective_limits",
-        "collected": "plan_builder plan_lint | session/plugin",
+        "collected": "plan_builder plan_lint | session/collection session/plugin",
         "components": "components",
         "compute": "expect_compute | expect_gpu sheet_limits",
         "declaration": "declaration | every_limit machine/shipped_machines",
@@ -276,17 +276,17 @@ _READ: dict[str, dict[str, str]] = {
         "zfs": "zfs | suites/storage_suite",
     },
     "tools": {
-        "bandwidth_test": "bandwidth_test | log_prefix recordings",
+        "bandwidth_test": "bandwidth_test | every_parser log_prefix recordings",
         "cpuburn": "cpuburn",
         "cuda_error": (
             "cuda_error cuda_failure | nvbandwidth p2p_bandwidth device_query gpu_burn "
             "bandwidth_test"
         ),
-        "device_query": "device_query | log_prefix recordings",
-        "fio": "fio | recordings",
-        "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
-        "nvbandwidth": "nvbandwidth | log_prefix recordings",
-        "p2p_bandwidth": "p2p_bandwidth | recordings log_prefix",
+        "device_query": "device_query | every_parser log_prefix recordings",
+        "fio": "fio | every_parser recordings",
+        "gpu_burn": "gpu_burn | every_parser suites/gpu_tools log_prefix recordings cuda_failure",
+        "nvbandwidth": "nvbandwidth | every_parser log_prefix recordings",
+        "p2p_bandwidth": "p2p_bandwidth | every_parser recordings log_prefix",
         "proof": "proof | p2p_bandwidth",
         "read/kernel_log": "observe/kernel_log | observe/kernel_log_variants",
         "read/log_prefix": "log_prefix | gpu_burn",
@@ -295,10 +295,10 @@ _READ: dict[str, dict[str, str]] = {
         "read/nccl_transports": "nccl_transports nccl_warnings",
         "read/nccl_warnings": "nccl_warnings | nccl_transports nccl_tests",
         "read/sheet": "read_sheet",
-        "read/topo": "topo | log_prefix recordings",
+        "read/topo": "topo | every_parser log_prefix recordings",
         "reading": "reading | proof log_prefix topo",
-        "stress_ng": "stress_ng | recordings suites/host_tools",
-        "stressapptest": "stressapptest | recordings suites/host_tools",
+        "stress_ng": "stress_ng | every_parser recordings suites/host_tools",
+        "stressapptest": "stressapptest | every_parser recordings suites/host_tools",
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

@@ -64,7 +64,7 @@ def test_one_entry_may_be_like_another() -> None:
         ("vendor =", 'events = ["xid"]\nvendor =', "advice.events is for rigproof's own advice"),
         ("title =", "titel =", "titel is no key"),
         ("title =", "qqqq = 1\ntitle =", "qqqq is no key"),  # advice holds other advice
-        ("title =", "title", "mount.toml: is not valid TOML"),
+        ("title =", "title", "mount.toml, line 1: is not valid TOML"),
         ("title =", "a = " + "[" * 5000 + "\ntitle =", "mount.toml: is n"),
     ],
 )

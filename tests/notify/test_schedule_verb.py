@@ -192,10 +192,10 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--user", "--run-as", "root"], "give one of them"),
         (["show", "--run-as", "nobody-here"], "there is no such user here"),
         (["show", "--", "--machine", "none.toml"], "--machine none.toml: there is no such file"),
-        (["show", "--", "--sheets", "none-here"], "none-here: there is no such folder of sheets"),
+        (["show", "--", "--sheets", "none-here"], "none-here: cannot be read"),
         (
             ["show", "--", "--checks", "none-here"],
-            "--checks none-here: cannot be read (No such file",
+            "none-here: cannot be read (No such file",
         ),
         (["show", "--", "--webhook", "https://h/secret"], "everybody may read a unit"),
         (["show", "--", "--webhook", "@none"], "--webhook none: cannot be read"),

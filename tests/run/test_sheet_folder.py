@@ -12,6 +12,7 @@ import pytest
 from acceptance import resources
 from acceptance.expect.site_sheets import SiteSheetError
 from acceptance.run import sheet_folder
+from acceptance.run.safe_folder import FolderError
 
 CARD = resources.locate("models") / "geforce-rtx-4090.toml"
 DISK = resources.locate("disks") / "samsung-990-pro.toml"
@@ -61,7 +62,7 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
 
     monkeypatch.setattr(Path, "lstat", refused)
     with pytest.raises(
-        SiteSheetError, match=r"sheets: cannot be read \(Permission denied\): put a"
+        FolderError, match=r"sheets: cannot be read \(Permission denied\): put sheets"
     ):
         sheet_folder.find(None, tmp_path)
     assert sheet_folder.find(Path("none"), tmp_path) is None
@@ -69,7 +70,7 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
 
 def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
     assert read(tmp_path, named=False) == []
-    with pytest.raises(SiteSheetError, match="holds no sheet: put GPU sheets into"):
+    with pytest.raises(FolderError, match="holds no sheet: put GPU sheets into"):
         read(tmp_path)
 
 
@@ -95,16 +96,22 @@ def _dangling(place: Path) -> None:
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file of the group": (
         _open(f"models/{CARD.name}", 0o664),
-        f"models/{CARD.name}: others than its owner may write it, and whoever may would set "
-        "limits: `chmod go-w ",
+        f"models/{CARD.name}: others can write to it, and could set limits: chmod -R go-w ",
     ),
-    "a file of all": (_open(f"disks/{DISK.name}", 0o646), "others than its owner may write it"),
-    "a folder of the group": (_open("models", 0o775), "models: others than its owner may write"),
-    "the whole folder": (_open(".", 0o757), "sheets: others than its owner may write it"),
-    "a folder like /tmp": (_open("models", 0o1777), "models: others than its owner may write it"),
-    "a folder above": (_open("..", 0o777), "may write"),
-    "a link": (_link, "whoever may could put other sheets there: `chmod go-w "),
-    "a dangling link": (_dangling, "cannot be read (No such file or directory): put a sheet there"),
+    "a file of all": (_open(f"disks/{DISK.name}", 0o646), "others can write to it"),
+    "a folder of the group": (_open("models", 0o775), "models: others can write"),
+    "the whole folder": (_open(".", 0o757), "sheets: others can write to it"),
+    "a folder like /tmp": (_open("models", 0o1777), "models: others can write to it"),
+    "a folder above": (_open("..", 0o777), "could set limits: chmod go-w "),
+    "a link": (_link, "shared: others can write to it, and could set limits: chmod "),
+    "a dangling link": (
+        _dangling,
+        "y.toml: cannot be read (No such file or directory): put sheets there",
+    ),
+    "a link to itself": (
+        lambda place: (place / "models" / "y.toml").symlink_to(place / "models" / "y.toml"),
+        "y.toml: cannot be read (Too many levels of symbolic links)",
+    ),
     "a misspelt folder": (
         lambda place: (place / "models").rename(place / "model"),
         "model: is no",
@@ -116,7 +123,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "not UTF-8": (
         lambda place: (place / "models/a.toml").write_bytes(b"name = '\xff'"),
-        "a.toml: is not UTF-8 (byte 8): save it as UTF-8",
+        "a.toml, line 1: is not UTF-8 text: save it as UTF-8",
     ),
     "a named pipe": (lambda place: os.mkfifo(place / "models/a.toml"), "it is a named pipe, not"),
     "too large": (
@@ -127,7 +134,10 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda place: (place / "models/a.toml").write_text("x = 1\n"),
         "sheets/models/a.toml, line 1: x is no key that rigproof knows",
     ),
-    "no folder": (lambda place: place.rename(place.parent / "x"), "there is no such folder of"),
+    "no folder": (
+        lambda place: place.rename(place.parent / "x"),
+        "sheets: cannot be read (No such",
+    ),
 }
 
 
@@ -137,7 +147,7 @@ def test_what_is_refused(sheets: Path, name: str) -> None:
     above = sheets.parent.stat().st_mode
     spoil(sheets)
     try:
-        with pytest.raises(SiteSheetError) as refusal:
+        with pytest.raises((FolderError, SiteSheetError)) as refusal:
             read(sheets)
     finally:
         sheets.parent.chmod(above)
@@ -157,6 +167,7 @@ def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) 
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
     with pytest.raises(
-        SiteSheetError, match=r"belongs to \w+, who could set limits: copy the sheets to a"
+        FolderError,
+        match=r"belongs to \w+, who could set limits: chown .*, or copy",
     ):
         read(sheets)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from cases import each
 from site_box import SiteBox
 
 from acceptance.run import site_folder
-from acceptance.run.site_folder import SiteFolderError
+from acceptance.run.safe_folder import FolderError
 
 
 @pytest.fixture
@@ -45,14 +47,32 @@ def test_the_folder_itself_may_be_named_by_a_link(box: SiteBox, tmp_path: Path) 
     assert site_folder.read(tmp_path / "link").path == box.folder.resolve()
 
 
+def _socket(at: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(at):  # its path must be short
+        made.bind("x")
+
+
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "writable file": (lambda at: (at / "mount.py").chmod(0o620), "chmod -R go-w"),
     "writable folder": (lambda at: at.chmod(0o702), "others can write to it"),
     "writable parent": (lambda at: at.parent.chmod(0o777), "others can write to it"),
-    "link": (lambda at: (at / "x").symlink_to("/etc/passwd"), "is a link"),
-    "folder": (lambda at: (at / "x").mkdir(), "side by side in one folder"),
-    "pipe": (lambda at: os.mkfifo(at / "x", 0o600), "is no file"),
-    "large": (lambda at: os.truncate(at / "mount.py", 2 << 20), "at most 1 MiB of a file"),
+    "link to itself": (
+        lambda at: (at.rename(at.parent / "x"), at.symlink_to(at)),
+        "checks: cannot be read (Too many levels of symbolic links)",
+    ),
+    "link to nothing": (lambda at: (at / "x").symlink_to("y"), "it is a link, not a file"),
+    "socket": (_socket, "it is a socket, not a file"),
+    "link": (lambda at: (at / "x").symlink_to("/etc/passwd"), "it is a link, not a file"),
+    "folder": (lambda at: (at / "x").mkdir(), "(it is a folder, not a file): give --checks"),
+    "pipe": (lambda at: os.mkfifo(at / "x", 0o600), "it is a named pipe, not a file"),
+    "large": (
+        lambda at: os.truncate(at / "mount.py", 2 << 20),
+        "it holds 2 MiB, and at most 1 MiB",
+    ),
+    "large together": (
+        lambda at: [(at / f"{n}.txt").write_bytes(bytes(1 << 20)) for n in range(8)],
+        "mount.py: cannot be read (it holds ",
+    ),
     "many": (lambda at: [(at / f"{n}.txt").touch() for n in range(300)], "holds 302 files"),
     "odd name": (lambda at: (at / "a\nb").touch(), "plain letters"),
     "conftest": (lambda at: (at / "conftest.py").touch(), "would steer pytest"),
@@ -84,14 +104,14 @@ def test_what_is_refused(name: str, tmp_path_factory: pytest.TempPathFactory) ->
         spoil(box.folder)
     finally:
         os.umask(old)
-    with pytest.raises(SiteFolderError) as caught:
+    with pytest.raises(FolderError) as caught:
         site_folder.read(box.folder)
     assert told in str(caught.value)
 
 
 def test_text_that_is_not_utf_8(box: SiteBox) -> None:
     (box.folder / "mount.toml").write_bytes(b"a = 1\n\xff")
-    with pytest.raises(SiteFolderError, match=r"mount.toml, line 2: is not UTF-8"):
+    with pytest.raises(FolderError, match=r"mount.toml, line 2: is not UTF-8"):
         _ = site_folder.read(box.folder).checks
 
 
@@ -100,7 +120,7 @@ def test_files_of_somebody_else(box: SiteBox, monkeypatch: pytest.MonkeyPatch) -
     if box.folder.stat().st_uid == 0:  # root may always
         site_folder.read(box.folder)
         os.chown(box.folder / "mount.py", 12345, -1)
-    with pytest.raises(SiteFolderError, match="chown -R 54321"):
+    with pytest.raises(FolderError, match="chown -R 54321"):
         site_folder.read(box.folder)
 
 
@@ -109,5 +129,5 @@ def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may give a folder to another user")
     os.chown(box.folder.parent, 12345, -1)
-    with pytest.raises(SiteFolderError, match=r"runs: copy the checks to a folder of your own$"):
+    with pytest.raises(FolderError, match=r"runs: copy the checks to a folder of your own$"):
         site_folder.read(box.folder)

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import re
 import secrets
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import journals
 import pytest
@@ -15,12 +12,9 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.expect import limit_version, measurements
-from acceptance.expect.collected import Measures
-from acceptance.expect.loosest import Bounds
-from acceptance.loads.work import LOADS, Work
+from acceptance.expect import limit_version
 from acceptance.process import orphans
-from acceptance.session import context, plugin
+from acceptance.session import context
 
 PASSES = """
 @copy
@@ -33,11 +27,6 @@ def test_copy(check):
 @pytest.fixture
 def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
     return Product(tmp_path, monkeypatch)
-
-
-def own(name: str) -> Bounds:
-    """How far a machine file may go with a measurement, by its family."""
-    return measurements.shipped().by_name[name].own
 
 
 def owed(
@@ -403,167 +392,3 @@ def test_a_context_that_cannot_be_read(product: Product) -> None:
     told = f"ERROR: {product.context}: is no context of a rigproof session (JSON is malformed"
     assert done.stderr.startswith(told)
     assert "Traceback" not in done.stderr
-
-
-# --- collection ---
-
-
-def test_collecting_describes_and_runs_nothing(product: Product) -> None:
-    product.suite(
-        "link",
-        """
-@pytest.mark.gate
-@pytest.mark.session("host-before")
-@pytest.mark.costs(2.5, load="nvbandwidth", extra_load="gpu_gemm_table", per_gib=0.5,
-    per_gib_of_a_core=4.0, per_gpu=2.0, per_pair=0.1, per_turn=0.3,
-    slack=120.0, slack_per_gib=1.0, last=True)
-@pytest.mark.measures("copy_h2d", "copy_faults")
-@pytest.mark.measures("cpu_cores")
-def test_everything(check):
-    '''One line.
-
-    More lines.
-    '''
-    raise SystemExit(9)
-""",
-    )
-    done = product.collect()
-    assert done.returncode == 0, done.stdout
-    (found,) = product.answer()
-    assert (found.id, found.title, found.session, found.gate) == (
-        "link.everything",
-        "One line.",
-        "host-before",
-        True,
-    )
-    assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
-    assert (found.seconds_per_gpu, found.seconds_per_pair) == (2.0, 0.1)
-    assert (found.seconds_per_turn, found.extra_load) == (0.3, "gpu_gemm_table")
-    assert found.core_seconds_per_gib == 4.0
-    assert (found.slack, found.slack_per_gib, found.last) == (120.0, 1.0, True)
-    assert found.measures == (
-        Measures("copy_h2d", "GB/s", "gpu", own=own("copy_h2d")),
-        Measures("copy_faults", "count", "gpu", waivable=False, own=own("copy_faults")),
-        Measures("cpu_cores", "count", "cpu", fact=True, own=own("cpu_cores")),
-    )
-
-
-def test_a_check_that_is_not_marked_as_it_should_be(product: Product) -> None:
-    product.suite("link", PASSES)
-    done = product.collect()
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert done.stderr.startswith(
-        "ERROR: link.copy: it measures 'copy', which no file of fixtures/measurements has"
-    )
-    assert not (product.run_dir / "answer.json").exists()
-
-
-class Item:
-    """As much of a pytest item as a description needs."""
-
-    path = Path("link.py")
-    name = "test_copy[float]"
-    config = SimpleNamespace(stash={})
-    callspec = SimpleNamespace(params={"path": "float"})
-    fixturenames: tuple[str, ...] = ("check",)
-
-    def __init__(
-        self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]
-    ) -> None:
-        good = {
-            "session": (("load",), {}),
-            "costs": ((1.0,), {}),
-            "measures": (("copy_faults",), {}),
-        }
-        self.marks = {
-            name: SimpleNamespace(args=args, kwargs=kwargs)
-            for name, (args, kwargs) in {**good, **marks}.items()
-        }
-        self.function = SimpleNamespace(__doc__=title)
-
-    def get_closest_marker(self, name: str) -> object:
-        return (
-            self.marks.get(name)
-            if self.marks.get(name) != SimpleNamespace(args=(), kwargs={})
-            else None
-        )
-
-    def iter_markers(self, name: str) -> list[object]:
-        return [self.marks[name]] if self.get_closest_marker(name) else []
-
-
-NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
-
-
-@pytest.mark.parametrize(
-    ("item", "told"),
-    [
-        (
-            Item(None),
-            "link.copy[float]: a check needs a docstring and the marks session and costs",
-        ),
-        (Item(" "), "a check needs a docstring"),
-        (Item(session=NONE), "the marks session and costs"),
-        (Item(costs=NONE), "the marks session and costs"),
-        (
-            Item(session=(("loud",), {})),
-            "its session is one of host-before, gpu-load, host-load, load, host-after, and its "
-            "costs are in seconds",
-        ),
-        (Item(costs=((), {"load": "x"})), "its costs are in seconds"),
-        (Item(measures=NONE), "a check measures something: add the mark measures"),
-        (Item(measures=(("copy",), {})), "it measures 'copy', which no file of"),
-        (Item(measures=(("copy_h2d", 7), {})), "it measures 7, which no file of"),
-        (Item(measures=(("copy_h2d",), {"per": "gpu"})), "with names and nothing else"),
-        (
-            Item(costs=((1.0,), {"load": "burn_{mode}"})),
-            "its load names a parameter that the test has not ('mode')",
-        ),
-        (Item(costs=((1.0,), {"load": "burnt"})), "what the load burnt works on"),
-        (Item(costs=((1.0,), {"extra_load": "burnt"})), "what the load burnt works on"),
-        (Item(costs=((1.0,), {"heats": True})), "its mark costs has no heats"),
-        (Item(follows=(("link.other",), {"load": "most"})), "the mark follows names checks"),
-        (Item(follows=(("link.other",), {"of": "any"})), "the mark follows names checks"),
-        (Item(follows=((7,), {})), "the mark follows names checks"),
-        (Item(follows=((), {"load": None})), "the mark follows names checks"),
-    ],
-    ids=range(18),
-)
-def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
-    with pytest.raises(pytest.UsageError, match=re.escape(told)):
-        plugin.describe(cast(pytest.Item, item))
-
-
-@pytest.mark.parametrize("used", sorted(plugin.EVIDENCE))
-def test_a_check_of_other_checks_results_names_them(used: str) -> None:
-    item = Item()
-    item.fixturenames = ("check", used)
-    with pytest.raises(pytest.UsageError, match=re.escape(f"({used}): name them with the mark")):
-        plugin.describe(cast(pytest.Item, item))
-    named = Item(follows=(("link.other",), {}))
-    named.fixturenames = ("check", used)
-    assert plugin.describe(cast(pytest.Item, named)).follows == ("link.other",)
-
-
-def test_marks_as_they_should_be() -> None:
-    found = plugin.describe(cast(pytest.Item, Item()))
-    assert (found.id, found.measures) == (
-        "link.copy[float]",
-        (Measures("copy_faults", "count", "gpu", waivable=False, own=own("copy_faults")),),
-    )
-    assert (found.load, found.slack, found.work) == (None, 0.0, Work())
-    burn = plugin.describe(
-        cast(
-            pytest.Item,
-            Item(
-                costs=((36.0,), {"load": "gpu_burn_{path}", "slack": 150.0}),
-                follows=(("link.other",), {"load": "gpus"}),
-            ),
-        )
-    )
-    assert (burn.load, burn.slack, burn.work) == (
-        "gpu_burn_float",
-        150.0,
-        LOADS["gpu_burn_float"],
-    )
-    assert (burn.follows, burn.follows_load) == (("link.other",), "gpus")

@@ -22,14 +22,16 @@ FIRMWARE = "mpt3sas_cm0: fault_state(0x2622)!"
 TESTED: Mapping[str, PartKind] = {"0000:01:00.0": "gpu"}
 
 
-class Readings:
+class Readings(Check):
     """Takes the place of the check: what it was given."""
 
     def __init__(self) -> None:
         self.count = -1.0
         self.note: Any = None
 
-    def __call__(self, name: str, values: Mapping[Any, float], notes: Mapping[Any, Any]) -> None:
+    def __call__(
+        self, name: str, values: Mapping[Any, float], *, notes: Mapping[Any, Any], **_: object
+    ) -> None:
         self.count, self.note = values[SYSTEM], notes[SYSTEM]
 
     @property
@@ -49,13 +51,13 @@ def logged(root: Path, *texts: str) -> Path:
 
 def before(root: Path, tested: Mapping[str, PartKind]) -> tuple[Readings, list[Event]]:
     readings, events = Readings(), list[Event]()
-    kernel_log.test_since_boot(root, tested, events.append, cast("Check", readings))
+    kernel_log.test_since_boot(root, tested, events.append, readings)
     return readings, events
 
 
 def during(root: Path, tested: Mapping[str, PartKind]) -> float:
     readings = Readings()
-    kernel_log.test_during_run(root, 0, tested, cast("Check", readings))
+    kernel_log.test_during_run(root, 0, tested, readings)
     return readings.count
 
 

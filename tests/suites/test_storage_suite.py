@@ -24,7 +24,7 @@ from acceptance.machine.inventory import Disk
 from acceptance.observe import smart
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.session.check import CheckSkipped
+from acceptance.session.check import Check, CheckSkipped
 from acceptance.suites import storage
 from acceptance.wording import words
 
@@ -47,7 +47,7 @@ class Machine:
 MACHINE: Any = Machine()
 
 
-class Recorder:
+class Recorder(Check):
     """Stands for `check`: everything is due of both disks, and every call is remembered."""
 
     def __init__(self, *due: Component) -> None:

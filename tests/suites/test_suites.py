@@ -58,7 +58,7 @@ FAULTY = (
 SHEETS = gpu_limits.sheets()
 
 
-class Recorder:
+class Recorder(Check):
     """Stands for `check`: remembers every call."""
 
     def __init__(self) -> None:
@@ -78,6 +78,7 @@ class Recorder:
         skipped: Mapping[str, Gap] | None = None,
         serials: Mapping[str, str | None] | None = None,
         notes: Mapping[str, str | None] | None = None,
+        follows: str | None = None,
     ) -> None:
         self.readings.setdefault(measurement, {}).update(readings)
         missing = {

@@ -11,10 +11,7 @@ from typing import Any
 
 import pytest
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
 from reasons import why_of
-from thoroughness import some
 
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.parts import Named, Part
@@ -23,7 +20,6 @@ from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import fio
 from acceptance.tools.fio import Job
-from acceptance.tools.reading import ToolOutput
 from acceptance.wording import words
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/fio"
@@ -651,60 +647,6 @@ def test_shortfall(job: Job, text: str, reason: str | None) -> None:
 
 
 # --- anything ---
-
-
-def readings(output: ToolOutput) -> dict[tuple[str, str], float]:
-    return {(one.name, str(c)): v for one in output.readings for c, v in one.values.items()}
-
-
-@each("text", [WRITE, READ, TIMED])
-def test_no_line_cut_or_doubled_changes_a_number_of_a_pass(text: str) -> None:
-    whole = readings(fio.parse(text))
-    kept = text.splitlines(keepends=True)
-    for index in some(range(len(kept)), 30):
-        for changed in (
-            "".join(kept[:index] + kept[index + 1 :]),
-            "".join(kept[: index + 1] + kept[index:]),
-            "".join(kept[:index]),
-        ):
-            try:
-                output = fio.parse(changed)
-            except UnreadableOutput:
-                continue
-            assert output.outcome != "pass" or readings(output).items() <= whole.items()
-
-
-PIECES = st.sampled_from(
-    [
-        '{"fio version" : ',
-        '"fio-3.33", ',
-        '"jobs" : [',
-        '{"jobname" : "x", "error" : 0',
-        ', "read" : {',
-        '"io_bytes" : ',
-        "1",
-        "]",
-        "}",
-        ",",
-        "\n",
-        "fio: pid=1, err=",
-        "5/",
-        "verify: bad header at file ",
-        "/x offset 7,",
-        "fio: io_u error on file /x: ",
-        "Input/output error: read offset=0, buflen=1",
-        "9" * 400,
-    ]
-)
-
-
-@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
-def test_nothing_makes_it_crash(text: str) -> None:
-    try:
-        output = fio.parse(text)
-    except UnreadableOutput:
-        return
-    assert output.outcome in {"fail", "error"}
 
 
 @pytest.fixture

@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
 from reasons import why_of
-from thoroughness import some
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput
@@ -321,67 +318,6 @@ def test_a_line_that_only_begins_with_a_gpu_is_no_header() -> None:
 def test_why_a_matrix_is_refused(text: str, why: str) -> None:
     with pytest.raises(UnreadableOutput, match=why):
         topo.parse(text)
-
-
-@each("text", [EIGHT, OLD, EMPTY, BRIDGED, ISLANDS, REFUSED])
-def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
-    whole = topo.parse(text)
-    kept = text.splitlines(keepends=True)
-    for index in some(range(len(kept)), 30):
-        for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
-            try:
-                output = topo.parse("".join(changed))
-            except UnreadableOutput:
-                continue
-            assert output == whole
-
-
-@each("text", [EIGHT, OLD, BRIDGED, ISLANDS])
-def test_a_text_cut_within_its_matrix_is_no_pass_with_other_numbers(text: str) -> None:
-    whole = topo.parse(text)
-    for end in some(range(len(text)), 100):
-        try:
-            output = topo.parse(text[:end])
-        except UnreadableOutput:
-            continue
-        assert output.outcome == "error" or output.readings == whole.readings
-
-
-PIECES = st.sampled_from(
-    [
-        "GPU0",
-        "GPU1",
-        "NIC0",
-        "CPU Affinity",
-        "NUMA Affinity",
-        "X",
-        "NV4",
-        "SYS",
-        "OK",
-        "U",
-        "N/A",
-        "0-7",
-        "\t",
-        " ",
-        "\n",
-    ]
-)
-
-
-@given(
-    st.one_of(
-        st.text(),
-        st.lists(PIECES).map("".join),
-        st.lists(st.sampled_from((BRIDGED + REFUSED).splitlines(True))).map("".join),
-    )
-)
-def test_nothing_makes_it_crash(text: str) -> None:
-    for parse in (topo.parse, topo.parse_p2p):
-        try:
-            output = parse(text)
-        except UnreadableOutput:
-            continue
-        assert output.outcome in {"pass", "error"}
 
 
 def test_a_gpu_that_does_not_answer_is_in_no_matrix() -> None:

@@ -8,12 +8,26 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
-from attack_rules import ALTERED, COUNTED, LOST, MOVES, NOT_NEEDED, UNSEEN_END
+from attack_rules import ALTERED, NOT_NEEDED
 from attack_texts import HOSTILE, SIZE
-from attacks import HEALTHY, INDEX, NOT_A_PASS, READ, RECORDINGS, TIMES, Healthy, pieces
+from attacks import (
+    HEALTHY,
+    INDEX,
+    NOT_A_PASS,
+    READ,
+    RECORDINGS,
+    TIMES,
+    Healthy,
+    ended_early,
+    fewer,
+    listed,
+    pieces,
+    with_a_line_again,
+    without_a_line,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -45,10 +59,6 @@ OF_TOOL = {
 }
 
 
-def listed(rules: dict[str, tuple[str, ...]], tool: str, line: str) -> bool:
-    return any(re.search(pattern, line) for pattern in rules.get(tool, ()))
-
-
 def chosen(healthy: Healthy, lines: list[str]) -> list[int]:
     """The lines to attack: all of a short text; of a long one those that matter, its two ends,
     and some of the others.
@@ -67,108 +77,15 @@ def chosen(healthy: Healthy, lines: list[str]) -> list[int]:
     )
 
 
-def figures(worth: Any) -> dict[tuple[str, str], Any]:
-    """Every reading of a tool's pass by name and component."""
-    return {
-        (name, where): (unit, value)
-        for name, (unit, by) in worth[0].items()
-        for where, value in by.items()
-    }
-
-
-def fewer(whole: Any, left: Any) -> bool:
-    """Whether all that is left of a pass is as it was: a judge then misses a reading, and finds
-    none that was altered.
-    """
-    if not isinstance(whole, tuple):  # one object of facts, each absent or as it was
-        return all(
-            there in (getattr(whole, name), None)
-            for name, there in _facts(left, whole)
-            if name not in ("dimms", "ecc")
-        ) and getattr(left, "ecc", None) in (None, getattr(whole, "ecc", None))
-    if whole[1]:  # of a log, that has no other figures than counts of its events
-        return all(event in whole[1] for event in left[1])
-    return figures(left).items() <= figures(whole).items()
-
-
-def _facts(left: Any, whole: Any) -> list[tuple[str, Any]]:
-    return [(name, getattr(left, name)) for name in type(whole).__slots__]
-
-
-def moved(whole: Any, left: Any) -> bool:
-    """Whether only what is taken over all progress lines moved, and by little; counts of wrong
-    results never do.
-    """
-    one, other = figures(whole), figures(left)
-    return one.keys() == other.keys() and all(
-        other[key] == value
-        or (key[0] in MOVES and abs(other[key][1] - value[1]) <= MOVES[key[0]] * value[1])
-        for key, value in one.items()
-    )
-
-
 # --- lines ---
 
 
+@pytest.mark.parametrize("attack", [without_a_line, with_a_line_again, ended_early])
 @pytest.mark.parametrize("healthy", HEALTHY, ids=IDS)
-def test_without_a_needed_line_no_text_is_a_pass(healthy: Healthy) -> None:
-    lines, whole = pieces(healthy.text), healthy.worth(healthy.text)
-    assert whole != NOT_A_PASS
-    for place in chosen(healthy, lines):
-        line = lines[place].strip()
-        left = healthy.worth("".join(lines[:place] + lines[place + 1 :]))
-        if left == NOT_A_PASS:
-            continue
-        if left == whole:
-            assert not line or listed(NOT_NEEDED, healthy.tool, line), (
-                f"a pass without the line {line!r}"
-            )
-        elif listed(LOST, healthy.tool, line):
-            assert fewer(whole, left), f"other readings without the line {line!r}"
-        else:
-            assert healthy.tool == "gpu-burn", (
-                f"a pass with other readings without the line {line!r}"
-            )
-            assert listed(NOT_NEEDED, healthy.tool, line), line
-            assert moved(whole, left), line
-
-
-@pytest.mark.parametrize("healthy", HEALTHY, ids=IDS)
-def test_a_line_that_comes_twice_or_too_early_alters_no_pass(healthy: Healthy) -> None:
-    lines, whole = pieces(healthy.text), healthy.worth(healthy.text)
-    for place in chosen(healthy, lines):
-        line, before, after = lines[place], lines[:place], lines[place + 1 :]
-        # A JSON text is one value: where its lines stand is what it says.
-        one_value = healthy.text.lstrip().startswith("{\n") or '"nvbandwidth"' in healthy.text
-        swapped = [] if one_value else [[*before, *after[:1], line, *after[1:]]]
-        for other in ([*before, line, line, *after], *swapped):
-            left = healthy.worth("".join(other))
-            if left in (NOT_A_PASS, whole):
-                continue
-            shown = f"a pass with other readings, for the line {line!r}"
-            if listed(COUNTED, healthy.tool, line.strip()):
-                continue
-            assert listed(LOST, healthy.tool, line.strip()), shown
-            assert fewer(whole, left), shown
-
-
-@pytest.mark.parametrize("healthy", HEALTHY, ids=IDS)
-def test_a_text_that_ends_too_early_is_no_pass(healthy: Healthy) -> None:
-    lines, whole = pieces(healthy.text), healthy.worth(healthy.text)
-    for place in chosen(healthy, lines):
-        left = healthy.worth("".join(lines[:place]))
-        if left == NOT_A_PASS:
-            continue
-        gone = [line.strip() for line in lines[place:] if line.strip()]
-        if left == whole:
-            assert all(listed(NOT_NEEDED, healthy.tool, line) for line in gone), gone
-        else:
-            ends = healthy.tool in UNSEEN_END or all(
-                listed(LOST, healthy.tool, line) or listed(NOT_NEEDED, healthy.tool, line)
-                for line in gone
-            )
-            assert ends, f"a pass with other readings, cut before {gone[0]!r}"
-            assert fewer(whole, left), gone
+def test_lines_lost_doubled_or_cut_off(
+    healthy: Healthy, attack: Callable[[Healthy, Sequence[int]], None]
+) -> None:
+    attack(healthy, chosen(healthy, pieces(healthy.text)))
 
 
 # An event that is cut within its line is another event: of logs only whole lines are compared,

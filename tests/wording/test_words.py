@@ -68,7 +68,7 @@ TAKES_APART = {
 # Attributes that hold a sentence of ours, and the calls that make one.
 SENTENCES = {"message", "detail", "what"}
 # Where the text of an exception is looked at, and it is Python's, SQLite's or anybody's.
-SOMEBODY_ELSES = {"machine/machine_file.py", "history/errors.py", "session/plugin.py"}
+SOMEBODY_ELSES = {"machine/toml_place.py", "history/errors.py", "session/plugin.py"}
 SOMEBODY_ELSES |= {"loads/program.py", "expect/site_families.py"}
 
 
@@ -83,14 +83,15 @@ PYTHONS = {"RuntimeError", "ValueError", "OSError", "PermissionError", "Validati
 SENTENCE_ERRORS = {
     # rigproof's own files: they end the command before a run, on standard error
     *(("history", error) for error in ("DataFileError", "DataFileError")),
-    # mistakes in the site's own checks, found before a run
-    *(("run", "SiteFolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
+    # mistakes in the folders of a site, found before a run
+    *(("run", "FolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
     # what the arguments of nightly and schedule say that cannot be
     *(("notify", error) for error in ("ScheduleError", "TargetError", "Unquotable")),
     # the terminal of one who starts pytest by hand
     ("session", "UsageError"),
     # the user's machine file and arguments
     ("machine", "_error"),
+    ("machine", "TomlError"),
     ("machine", "SelectionError"),
     # before a run, or of a command that makes no report
     ("run", "UserInterrupt"),
@@ -98,8 +99,6 @@ SENTENCE_ERRORS = {
     ("run", "OutputError"),
     ("run", "PreparationError"),
     ("run", "ProfileError"),
-    # the user's folder of sheets
-    ("run", "SiteSheetError"),
     ("observe", "DraftError"),
     ("station", "ImageError"),
 }

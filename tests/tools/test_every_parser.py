@@ -1,0 +1,75 @@
+"""Every parser of tools on altered texts, quickly: `make test-attack` does the same at length."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from attacks import (
+    HEALTHY,
+    NOT_A_PASS,
+    Healthy,
+    ended_early,
+    fewer,
+    pieces,
+    with_a_line_again,
+    without_a_line,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from parsers import PARSERS
+from thoroughness import some
+
+from acceptance.process.unreadable import UnreadableOutput
+
+OF_TOOLS = [one for one in HEALTHY if one.tool in PARSERS]
+WORDS = ("\n", "\r", "\t", " ", "nan", "0.00 ", "9" * 400, "{", "}", "[", "]", ",", "N/A", "...")
+# What the lines of sound texts do not have.
+MORE = {
+    "fio": (
+        *('{"fio version" : ', '"fio-3.33", ', '"jobs" : [', '{"jobname" : "x", "error" : 0'),
+        *(', "read" : {', '"io_bytes" : ', "1", "fio: pid=1, err=", "5/", "/x offset 7,"),
+        *("verify: bad header at file ", "fio: io_u error on file /x: "),
+        "Input/output error: read offset=0, buflen=1",
+    ),
+    "stress-ng": (
+        *("stress-ng: ", "info:  [1] ", "fail:  [1] ", "metrc: [1] ", "dispatching hogs: "),
+        *("2 cpu", "cpu ", "1 ", "2.00 ", "stressor bogo ops real time", "s", "errno=1"),
+        *("successful run completed in ", "setting to a ", " run per stressor", "passed: "),
+        "terminated on signal",
+    ),
+    "stressapptest": (
+        *("Stats: ", "Log: ", "Status: ", "PASS - please verify", "Starting SAT, ", "1M, "),
+        *("4 seconds", "Completed: ", "1.0M in ", "2.0s ", "3.0MB/s, ", "Memory Copy: "),
+        *("with 0 hardware incidents, 0 errors", "1.0M at 2.0MB/s", "Commandline - -F"),
+        "Found 0 hardware incidents",
+    ),
+    "p2pBandwidthLatencyTest": ("Device: ", "D\\D 0\n"),
+} | dict.fromkeys(
+    ("topo-m", "topo-p2p"),
+    (
+        *("GPU0", "GPU1", "NIC0", "CPU Affinity", "NUMA Affinity", "X", "NV4", "SYS", "OK", "U"),
+        "0-7",
+    ),
+)
+
+
+@pytest.mark.parametrize("healthy", OF_TOOLS, ids=[one.name for one in OF_TOOLS])
+def test_no_line_lost_doubled_or_cut_alters_a_pass(healthy: Healthy) -> None:
+    places = some(range(len(pieces(healthy.text))), 20)
+    for attack in (without_a_line, with_a_line_again, ended_early):
+        attack(healthy, places)
+    whole = healthy.worth(healthy.text)
+    for end in some(range(len(healthy.text) if healthy.tool != "kernel-log" else 0), 60):
+        left = healthy.worth(healthy.text[:end])
+        assert left in (NOT_A_PASS, whole) or fewer(whole, left), healthy.text[:end][-80:]
+
+
+@pytest.mark.parametrize("tool", PARSERS)
+@given(st.data())
+def test_nothing_makes_a_parser_crash(tool: str, data: st.DataObject) -> None:
+    lines = [line for one in OF_TOOLS if one.tool == tool for line in pieces(one.text)[:40]]
+    words = st.sampled_from([*lines, *WORDS, *MORE.get(tool, ())])
+    with contextlib.suppress(UnreadableOutput):
+        output = PARSERS[tool](data.draw(st.one_of(st.text(), st.lists(words).map("".join))))
+        assert output.outcome in {"pass", "fail", "error"}
