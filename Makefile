@@ -214,8 +214,9 @@ test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
 messages: .venv/.test ## bring the translations up to date with the sentences (ADD=de: a new one)
 	@scripts/messages $(ADD)
 
-measurements: .venv/.test ## bring docs/measurements.md up to date, and give changed limits a new version
+measurements: .venv/.test ## bring the tables of docs/measurements.md and docs/limits.md up to date, and give changed limits a new version
 	@.venv/bin/python tests/expect/measurement_page.py
+	@.venv/bin/python tests/expect/limits_page.py
 	@.venv/bin/python tests/expect/limits_version.py
 
 lint: .venv/.test ## check style, import rules and types with tox

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Values, known
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
+from acceptance.expect import derived
 from acceptance.expect.compute import burn_overrides, pattern_overrides
-from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
+from acceptance.expect.derived import Known
+from acceptance.expect.limit_book import Override, at_least, exactly, must_be_zero
+from acceptance.machine.channels import peak_gbs
 from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine
-
-# Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines examined (24 GiB
-# VM: 23.54 seen). One missing module of twelve is 8.3 %, so this floor still detects it.
-RAM_SHARE_SEEN = 0.95
-# numpy's copy and triad reach 60 to 80 % of the channel peak on healthy desktops and servers; at
-# half of it a channel is missing.
-BANDWIDTH_SHARE = 0.5
 
 
 def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
@@ -47,14 +44,9 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     memory = machine.memory
     if memory.total_gib is not None:
         declared = says("memory.total_gib", memory.total_gib)
-        basis = Message("declares_memory", {"declared": declared})
-        yield fact(
-            "memory_total",
-            MEMORY,
-            at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis),
-            "memory",
-            "total_gib",
-        )
+        size = Known(memory.total_gib, {"declared": declared})
+        for found in derived.floors("declared_memory", MEMORY, _declared(file), size):
+            yield replace(found, place=("memory", "total_gib"))
     if memory.dimms is not None or memory.dimm:
         count = memory.dimms if memory.dimms is not None else len(memory.dimm)
         basis = (
@@ -234,8 +226,10 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
 
     Only where the DIMMs' rate is known and the machine file declares the channels.
     """
-    if rates_mts and machine.memory.channels is not None:
-        floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)
-        for name in ("memory_copy", "memory_triad"):
-            origin = Message("from_modules", {"file": file})
-            yield Override(name, origin, at_least(floor, "GB/s", basis))
+    channels = machine.memory.channels
+    if rates_mts and channels is not None:
+        slowest = min(rates_mts)  # which all run at
+        peak = peak_gbs(slowest, channels)
+        values: Values = {"rate": slowest, "channels": channels, "peak": f"{peak:.1f}"}
+        origin = Message("from_modules", {"file": file})
+        yield from derived.floors("channels", None, origin, Known(peak, values))

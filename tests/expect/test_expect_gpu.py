@@ -19,8 +19,8 @@ from acceptance import resources
 from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.parts import Gpu, Pair
-from acceptance.expect import sheet
-from acceptance.expect.gpu import COPIES, GpuFacts, gpu_limits
+from acceptance.expect import derived, sheet
+from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.sheet import Sheet
@@ -116,7 +116,7 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
     model: str, gen: int, width: int, healthy: tuple[float, ...]
 ) -> None:
     found = book([seen(model, slot_link_gen=gen, slot_link_width=width)])
-    for name in COPIES:
+    for name in derived.names("link"):
         limit = held(found, name)
         assert limit.unit == "GB/s"
         for value in healthy:

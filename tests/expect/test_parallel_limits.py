@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 from boxes import BOXES, Box
 from cases import each
@@ -13,7 +14,7 @@ from synthetic_machines import SHEETS, inventory
 from worded import worded
 
 from acceptance.core.parts import GPUS, Gpu
-from acceptance.expect import gpu_limits, parallel
+from acceptance.expect import derived, gpu_limits
 from acceptance.expect.collective import host_way
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts
@@ -137,13 +138,23 @@ def test_the_slower_of_two_cards_over_pci_express_decides() -> None:
 def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parallel, "PCIE_TFLOPS", SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"])
     cards, _ = shown(BOXES["2x4090.toml"])
-    way = known(host_way(*cards))
-    monkeypatch.setattr(parallel, "PCIE_GBS", way[0])
-    assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
     links = known(SHEETS["H200 SXM 141GB"].nvlink)
-    monkeypatch.setattr(parallel, "SHARDED_GBS", 18 * links.link_gbs)
+    shipped = derived.figures()
+    edges = {
+        "pcie_most_tflops": SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"],
+        "pcie_least_gbs": known(host_way(*cards)).value,
+        "sharded_least_gbs": 18 * links.link_gbs,
+    }
+    at_edge = msgspec.structs.replace(
+        shipped,
+        **{
+            name: msgspec.structs.replace(getattr(shipped, name), value=value)
+            for name, value in edges.items()
+        },
+    )
+    monkeypatch.setattr(derived, "figures", lambda: at_edge)
+    assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
     assert low(entries(replace(H200, count=2))["parallel_zero2_efficiency"]) == 0.70
 
 
