@@ -19,8 +19,8 @@ from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message, known
 from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
-from acceptance.expect.thresholds import thresholds
 from acceptance.journal.packed_samples import Packer
+from acceptance.machine.thresholds import Range, thresholds
 from acceptance.wording.errors import WordedError
 
 # The least utilisation of a GPU in full use; between bursts and while a load ends it is lower.
@@ -208,7 +208,7 @@ class GpuHistory:
 
         A single sample is excused, however short the check.
         """
-        if name not in sensor_range.RANGES:
+        if name not in sensor_range.ranges():
             return
         slow = name in sensor_range.SLOW
         owed = [one for one in self.points if not slow or sensor_range.SLOW & one.values.keys()]
@@ -444,9 +444,7 @@ class Collector:
     name.
     """
 
-    def __init__(
-        self, ranges: Mapping[Component, Mapping[str, sensor_range.Range]] | None = None
-    ) -> None:
+    def __init__(self, ranges: Mapping[Component, Mapping[str, Range]] | None = None) -> None:
         self.points: dict[Component, list[HistoryPoint]] = {}
         self._ranges = ranges or {}
         self._outside: dict[Component, dict[str, OutOfRange]] = {}
@@ -484,7 +482,7 @@ class Collector:
 
         Each with the share of its span that is lost; None if no value of it is in range.
         """
-        ranges = self._ranges.get(gpu, sensor_range.RANGES)
+        ranges = self._ranges.get(gpu, sensor_range.ranges())
         found: dict[str, float | None] = {}
         single = sample.low is None and sample.high is None
         for name, value in sample.values.items():
@@ -532,7 +530,7 @@ class Collector:
         }
 
 
-def _share_lost(within: sensor_range.Range, mean: float, least: float, most: float) -> float:
+def _share_lost(within: Range, mean: float, least: float, most: float) -> float:
     """The largest share of a span's samples that can be out of range, by their mean.
 
     All of the span if it can be more than a sensor may miss.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acceptance.expect.sensor_range import CPU_C
+from acceptance.machine.thresholds import thresholds
 
 # Unit of every reading. Raw fields have it in their name too.
 UNITS = {
@@ -76,7 +76,7 @@ def _celsius(path: Path) -> float | None:
 
 
 def _is_possible(celsius: float) -> bool:
-    low, high = CPU_C
+    low, high = thresholds().range.cpu_c.between
     return low <= celsius <= high
 
 

@@ -18,7 +18,6 @@ from acceptance.core.message import known as known_values
 from acceptance.core.parts import SYSTEM
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
 from acceptance.expect import new_disk
-from acceptance.expect.thresholds import thresholds
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.storage.contract import (
     CHECKPOINT,
@@ -40,6 +39,7 @@ from acceptance.loads.storage.contract import (
 from acceptance.machine import disk_link
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory, known
+from acceptance.machine.thresholds import thresholds
 from acceptance.observe import (
     disk_counts,
     disk_links,
