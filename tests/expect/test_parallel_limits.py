@@ -54,6 +54,7 @@ def low(found: Override) -> float:
 H200 = BOXES["8xh200.toml"]
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "box, ddp, accumulated, basis",
     [
@@ -71,6 +72,7 @@ def test_over_nvlink(box: Box, ddp: float, accumulated: float, basis: str) -> No
     assert not any(name.endswith("p2p_off") or "_tp_" in name for name in found)
 
 
+@pytest.mark.usefixtures("shares")
 @each("box, judged", [(replace(H200, count=2), True), (BOXES["2x3090ti-bridge.toml"], False)])
 def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool) -> None:
     found = entries(box)
@@ -84,6 +86,7 @@ def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool
                 assert "NVLinks of at least 200 GB/s" in worded(one.unlimited)
 
 
+@pytest.mark.usefixtures("shares")
 @each("slot", [(4, 16), (4, 8)])
 def test_over_pci_express_two_cards_have_the_calculated_floors(slot: tuple[int, int]) -> None:
     found = entries(replace(BOXES["2x4090.toml"], slot=slot))
@@ -135,6 +138,7 @@ def test_the_slower_of_two_cards_over_pci_express_decides() -> None:
             assert not any(one.limit for one in limits(cards, ()))
 
 
+@pytest.mark.usefixtures("shares")
 def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -172,6 +176,7 @@ def test_cards_of_which_only_some_are_linked_have_no_floor() -> None:
     assert limits(facts, pairs) == []
 
 
+@pytest.mark.usefixtures("shares")
 def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
     facts, _ = shown(H200)
     assert limits(facts[:1], ()) == []

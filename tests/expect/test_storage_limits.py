@@ -92,6 +92,7 @@ def basis(one: Limit | Message | None) -> str:
     return str(worded(one.basis))
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "one, link, read, random",
     [
@@ -120,11 +121,13 @@ def test_floors(
     assert found.read.high is None
 
 
+@pytest.mark.usefixtures("shares")
 @each("jobs, random", [(1, 125_000), (4, 500_000), (8, 1_000_000), (100, 0.5 * 3_300_000)])
 def test_the_fastest_disk_is_held_to_what_the_jobs_request(jobs: int, random: float) -> None:
     assert low(of(FASTEST, GEN5, jobs).random_read) == pytest.approx(random)
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "link, read, random",
     [
@@ -165,6 +168,7 @@ def test_every_floor_can_fail_and_lies_below_its_ceiling(one: disk_sheet.DiskShe
             assert limit.grade(float("nan")) == ceiling.grade(float("nan")) == "fail"
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_basis_names_both_figures_and_where_they_come_from() -> None:
     found = of(PRO, GEN3)
     assert words.text(found.origin) == "sheet of Samsung 990 PRO"
@@ -342,6 +346,7 @@ def told(made: Sequence[Override]) -> list[tuple[str, str, Any, str | None]]:
     ]
 
 
+@pytest.mark.usefixtures("shares")
 def test_each_filesystem_has_the_limits_of_its_own_disk() -> None:
     links = {"nvme0n1": GEN4, "sda": SATA}
     lowest, highest = overrides([scratch("nvme0n1"), scratch("sda")], [PRO, EVO], links, SHEETS)
