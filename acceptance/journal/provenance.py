@@ -31,7 +31,6 @@ DATA = (
     "machines",
     "measurements",
     "models",
-    "new_disk.toml",
     "noise.toml",
     "pairs.toml",
     "profiles.toml",

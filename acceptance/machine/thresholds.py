@@ -65,6 +65,11 @@ class _Disk(Strict, frozen=True):
     basis: Text
 
 
+class _NewDisk(Strict, frozen=True):
+    most_used_percent: Annotated[int, msgspec.Meta(ge=0, le=99)]
+    basis: Text
+
+
 class _Card(Strict, frozen=True):
     reserved_mib: _Above
     reserved_share: _Share
@@ -117,6 +122,7 @@ class Thresholds(Strict, frozen=True):
     samples: _Samples
     host_sensor: _HostSensor
     disk: _Disk
+    new_disk: _NewDisk
     card: _Card
     range: Ranges
     own_range: _OwnRange

@@ -17,7 +17,6 @@ from acceptance.core.message import Listed, Message, Quantity, Text, Values
 from acceptance.core.message import known as known_values
 from acceptance.core.parts import SYSTEM
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
-from acceptance.expect import new_disk
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.storage.contract import (
     CHECKPOINT,
@@ -238,7 +237,7 @@ def test_smart_health(
         warned[disk.component] = float(len(warnings))
         about.say(disk, *warnings)
         if disk_counts.offered(health):
-            found = disk_counts.beyond_new(health, new_disk.shipped().most_used_percent)
+            found = disk_counts.beyond_new(health, thresholds().new_disk.most_used_percent)
             beyond[disk.component] = float(len(found))
             of_new.say(disk, *found)
         else:

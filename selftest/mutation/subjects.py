@@ -205,7 +205,6 @@ _DECIDE: dict[str, dict[str, str]] = {
         "limit_version": "limit_version",
         "loosest": "loosest | every_limit plan_lint",
         "measurements": "measurements",
-        "new_disk": "new_disk",
         "parallel": "parallel_limits",
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",

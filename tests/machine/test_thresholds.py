@@ -34,7 +34,13 @@ def test_every_number_is_read_and_in_the_digest(tmp_path: Path, place: tuple[str
         inner, read = inner[key], getattr(read, key)
     was, before = inner[place[-1]], limit_version.digest()
     assert getattr(read, place[-1]) == (tuple(was) if isinstance(was, list) else was)
-    inner[place[-1]] = [was[0], was[1] + 1] if isinstance(was, list) else was * 1.01
+    inner[place[-1]] = (
+        [was[0], was[1] + 1]
+        if isinstance(was, list)
+        else was + 1
+        if isinstance(was, int)
+        else was * 1.01
+    )
     path = tmp_path / FILE
     path.write_bytes(msgspec.toml.encode(table))
     found = resources.read(path, Thresholds)
@@ -54,6 +60,9 @@ def test_every_number_is_read_and_in_the_digest(tmp_path: Path, place: tuple[str
         ("missing = 0.1", "missing = 0"),
         ("blocked_s = 5", "blocked_s = -1"),
         ("missing = 0.1", "missing = 0.1\nbasis_of = 1"),
+        ("most_used_percent = 1", "most_used_percent = 100"),
+        ("most_used_percent = 1", "most_used_percent = -1"),
+        ("most_used_percent = 1", "most_used_percent = 1.5"),
         ("between = [1, 126]", "between = [126, 1]"),
         ("clock = 1.05", "clock = 0.5"),
         ("[range.cpu_c]", "[range.cpu]"),
