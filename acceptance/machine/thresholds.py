@@ -53,6 +53,18 @@ class _Samples(Strict, frozen=True):
     basis: Text
 
 
+class _LoneSample(Strict, frozen=True):
+    lasts_s: _Above
+    edge_s: _Above
+    most: Annotated[int, msgspec.Meta(ge=0)]
+    basis: Text
+
+
+class _Program(Strict, frozen=True):
+    ran: _Share
+    basis: Text
+
+
 class _HostSensor(Strict, frozen=True):
     late_s: _Above
     basis: Text
@@ -93,6 +105,7 @@ class Ranges(Strict, frozen=True):
     memory_c: _Range
     margin_c: _Range
     cpu_c: _Range
+    disk_c: _Range
     power_w: _Range
     power_limit_w: _Range
     energy_j: _Range
@@ -120,6 +133,8 @@ class Thresholds(Strict, frozen=True):
     work: _Work
     power: _Power
     samples: _Samples
+    lone_sample: _LoneSample
+    program: _Program
     host_sensor: _HostSensor
     disk: _Disk
     new_disk: _NewDisk
