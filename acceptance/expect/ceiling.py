@@ -18,7 +18,7 @@ from acceptance.core.parts import CPU, GPUS, MEMORY, Pair
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.compute import ComputeFacts, memory_formula, peak_formula
-from acceptance.expect.derived import Known, Rate, ceilings, figures
+from acceptance.expect.derived import Amount, Rate, ceilings, figures
 from acceptance.expect.gpu import GpuFacts, one_nvlink
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import Sheet
@@ -158,7 +158,7 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
         yield from ceilings(f"memory{doubtful}", card.name, most)
         # nvbandwidth counts a byte that is read and written once.
         yield from ceilings(f"memory_once{doubtful}", card.name, most, 0.5)
-    yield from ceilings("copy_in_memory", card.name, Known())
+    yield from ceilings("copy_in_memory", card.name, Amount())
 
 
 def _products(

@@ -9,7 +9,7 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import GPUS, Pair
 from acceptance.expect import derived
-from acceptance.expect.derived import Known
+from acceptance.expect.derived import Amount
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts, nvlinks
 from acceptance.expect.limit_book import Override, at_least, unless_limited
@@ -18,7 +18,7 @@ from acceptance.expect.sheet import Sheet, find
 FROM_LINKS = Message("from_links")
 OFF = "_p2p_off"  # of the arm that goes through host memory
 
-_Way = tuple[str, Known]  # the quantity ("nvlinks", "pcie"), and how much of it
+_Way = tuple[str, Amount]  # the quantity ("nvlinks", "pcie"), and how much of it
 
 
 def collective_limits(
@@ -50,7 +50,7 @@ def _rate(way: _Way) -> float:
     return way[1].value
 
 
-def host_way(a: GpuFacts, b: GpuFacts) -> Known | None:
+def host_way(a: GpuFacts, b: GpuFacts) -> Amount | None:
     """The slower PCI Express link of two GPUs; None where one is not known."""
     found = []
     for gpu in (a, b):
@@ -62,7 +62,7 @@ def host_way(a: GpuFacts, b: GpuFacts) -> Known | None:
             "width": link.width,
             "rate": f"{link.rate:.1f}",
         }
-        found.append(Known(link.rate, {"link": Message("pcie_of", values)}))
+        found.append(Amount(link.rate, {"link": Message("pcie_of", values)}))
     return min(found, key=lambda one: one.value)
 
 

@@ -13,7 +13,7 @@ from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
 from acceptance.core.message import Message, Quantity, Term, Text, Values
 from acceptance.expect import architecture, derived, sheet
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.derived import Known
+from acceptance.expect.derived import Amount
 from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet
 
@@ -83,7 +83,7 @@ def burn_overrides(override: Override) -> Iterator[Override]:
             "low": Quantity(limit.low, limit.unit),
             "basis": limit.basis,
         }
-        found = Known(limit.low, values, warn=limit.warn_low)
+        found = Amount(limit.low, values, warn=limit.warn_low)
         yield from derived.floors("gemm_floor", override.component, override.origin, found, (name,))
 
 

@@ -13,7 +13,7 @@ from acceptance.core.message import Message, Text, Values, known
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
 from acceptance.expect import derived, measurements
 from acceptance.expect.compute import burn_overrides, pattern_overrides
-from acceptance.expect.derived import Known
+from acceptance.expect.derived import Amount
 from acceptance.expect.limit_book import Override, at_least, exactly, must_be_zero
 from acceptance.machine.channels import peak_gbs
 from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine
@@ -34,7 +34,7 @@ class _Table:
         """By measurement, key and declared value; nothing for what the file does not declare."""
         for name, (key, value) in declared.items():
             if value is not None:
-                limit = kind(value, _unit(name), self.says(key, repr(value)))
+                limit = kind(value, measurements.unit(name), self.says(key, repr(value)))
                 place = () if kind is _same else (*self.place, key)
                 yield Override(name, _declared(self.file), limit, self.component, place=place)
 
@@ -42,10 +42,6 @@ class _Table:
 def _same(_: object, __: str, basis: Text) -> Limit:
     """A limit for how often something differs from what is declared."""
     return must_be_zero(basis)
-
-
-def _unit(name: str) -> str:
-    return measurements.shipped().by_name[name].unit
 
 
 def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
@@ -75,7 +71,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     )
     if memory.total_gib is not None:
         declared = says("memory.", "total_gib", repr(memory.total_gib))
-        size = Known(memory.total_gib, {"declared": declared})
+        size = Amount(memory.total_gib, {"declared": declared})
         for found in derived.floors("declared_memory", MEMORY, _declared(file), size):
             yield replace(found, place=("memory", "total_gib"))
     if memory.dimms is not None:
@@ -236,4 +232,4 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
         peak = peak_gbs(slowest, channels)
         values: Values = {"rate": slowest, "channels": channels, "peak": f"{peak:.1f}"}
         origin = Message("from_modules", {"file": file})
-        yield from derived.floors("channels", None, origin, Known(peak, values))
+        yield from derived.floors("channels", None, origin, Amount(peak, values))

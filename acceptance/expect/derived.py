@@ -27,7 +27,7 @@ CEILING = Message("ceiling")
 Rate = tuple[float, Message]  # a maximum, and its derivation
 
 
-class Known(NamedTuple):
+class Amount(NamedTuple):
     """How much of a quantity a component has, and what the sentence of a limit says of it.
 
     A value below the same share of `warn` is a warning.
@@ -38,7 +38,7 @@ class Known(NamedTuple):
     warn: float | None = None
 
 
-class Derived(Strict, frozen=True, kw_only=True):
+class DerivedLimit(Strict, frozen=True, kw_only=True):
     """`[[derived]]`: a floor or a ceiling; `of` has its measurements by quantity."""
 
     of: dict[Sentence, tuple[Sentence, ...]]
@@ -56,13 +56,13 @@ class Derived(Strict, frozen=True, kw_only=True):
         """The number: what a floor asks of the quantity, or a ceiling allows."""
         return self.low or self.high or 0.0
 
-    def limit(self, name: str, of: Known) -> Limit:
+    def limit(self, name: str, of: Amount) -> Limit:
         """The limit of a measurement, from how much there is of the quantity."""
         share = self.share
         key = "share" if self.low is not None else "error"
         values = {key: f"{share:g}", **of.values}
         return Limit(
-            _unit(name),
+            measurements.unit(name),
             Message(self.wording, values),
             low=share * of.value if self.low is not None else None,
             high=share * of.value if self.high is not None else None,
@@ -94,7 +94,7 @@ class Figures(Strict, frozen=True):
 class Book(Strict, frozen=True):
     """`derived.toml`: limits, what their quantities are, and figures of which these are made."""
 
-    derived: tuple[Derived, ...]
+    derived: tuple[DerivedLimit, ...]
     quantity: dict[Sentence, Sentence]
     figure: Figures
 
@@ -103,7 +103,7 @@ class Book(Strict, frozen=True):
         if odd := sorted(used ^ self.quantity.keys()):
             raise ValueError(f"quantity: {', '.join(odd)} must stand there and in an `of`")
 
-    def rows(self, of: str) -> tuple[Derived, ...]:
+    def rows(self, of: str) -> tuple[DerivedLimit, ...]:
         """The limits of a quantity. Raises DataFileError where the file does not have it."""
         found = tuple(row for row in self.derived if of in row.of)
         if not found:
@@ -127,15 +127,11 @@ def names(of: str) -> tuple[str, ...]:
     return tuple(name for row in book().rows(of) for name in row.of[of])
 
 
-def _unit(name: str) -> str:
-    return measurements.shipped().by_name[name].unit
-
-
 def floors(
     of: str,
     component: Component | None,
     origin: Text,
-    found: Known | Message,
+    found: Amount | Message,
     names: Collection[str] = (),
 ) -> Iterator[Override]:
     """The floors of a component; a message says why there is none.
@@ -145,14 +141,14 @@ def floors(
     for row, name in _rows(of, names):
         if row.low is not None and isinstance(found, Message):
             yield Override(name, origin, component=component, unlimited=found)
-        elif row.low is not None and isinstance(found, Known):
+        elif row.low is not None and isinstance(found, Amount):
             yield Override(name, origin, row.limit(name, found), component)
 
 
 def ceilings(
     of: str,
     component: Component,
-    rate: Rate | Known,
+    rate: Rate | Amount,
     counted: float = 1.0,
     names: Collection[str] = (),
     origin: Text = CEILING,
@@ -163,21 +159,21 @@ def ceilings(
     """
     for row, name in _rows(of, names):
         if row.high is not None:
-            most = rate if isinstance(rate, Known) else _most(name, rate, counted)
+            most = rate if isinstance(rate, Amount) else _most(name, rate, counted)
             yield Override(name, origin, row.limit(name, most), component)
 
 
-def _rows(of: str, names: Collection[str]) -> Iterator[tuple[Derived, str]]:
+def _rows(of: str, names: Collection[str]) -> Iterator[tuple[DerivedLimit, str]]:
     for row in book().rows(of):
         for name in names or row.of[of]:
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in row.of[of]):
                 yield row, name
 
 
-def _most(name: str, rate: Rate, counted: float) -> Known:
+def _most(name: str, rate: Rate, counted: float) -> Amount:
     values = known(
         share=f"{counted:g}" if counted != 1.0 else None,
-        most=Quantity(rate[0], _unit(name)),
+        most=Quantity(rate[0], measurements.unit(name)),
         formula=rate[1],
     )
-    return Known(counted * rate[0], values)
+    return Amount(counted * rate[0], values)

@@ -14,7 +14,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, Values
 from acceptance.expect import derived
-from acceptance.expect.derived import Known
+from acceptance.expect.derived import Amount
 from acceptance.expect.gpu_pair import PairFacts, Side, pair_limits
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly, unless_limited
 from acceptance.expect.sheet import Sheet, SheetNvLink, find
@@ -107,9 +107,9 @@ def _link(gpu: GpuFacts) -> Iterator[Override]:
             basis = Message("under_load", {"most": found.told})
             yield Override(name, origin, at_least(found.value, "count", basis), gpu.name)
     link = gpu.link
-    copies: Known | Message = unless_limited(Message("link_not_known"))
+    copies: Amount | Message = unless_limited(Message("link_not_known"))
     if link is not None:
-        copies = Known(link.rate, {**link._asdict(), "rate": f"{link.rate:.1f}"})
+        copies = Amount(link.rate, {**link._asdict(), "rate": f"{link.rate:.1f}"})
     yield from derived.floors("link", gpu.name, origin, copies)
 
 
@@ -129,7 +129,7 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> It
         yield Override("nvlink_speed", origin, component=gpu.name, unlimited=reason)
         return
     speed, one = sheet.nvlink.link_gbs, one_nvlink(sheet, sheet.nvlink)
-    rate = Known(speed, {"speed": f"{speed:g}", "link": one})
+    rate = Amount(speed, {"speed": f"{speed:g}", "link": one})
     yield from derived.floors("nvlink", gpu.name, origin, rate)
 
 
@@ -175,10 +175,10 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     else:
         basis = Message("multiprocessors_of", {"card": number.card, "number": number.sm})
         yield Override("gpu_sm_count", origin, exactly(number.sm, "count", basis), gpu.name)
-    found: Sheet | Known | Message = _figure(gpu, sheet, "memory.gib")
+    found: Sheet | Amount | Message = _figure(gpu, sheet, "memory.gib")
     if isinstance(found, Sheet):
         gib = found.memory.gib
-        found = Known(gib, {"size": f"{gib:g}", "card": found.card})
+        found = Amount(gib, {"size": f"{gib:g}", "card": found.card})
     yield from derived.floors("memory_size", gpu.name, origin, found)
 
 

@@ -9,7 +9,7 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import Pair
 from acceptance.expect import derived
-from acceptance.expect.derived import Known
+from acceptance.expect.derived import Amount
 from acceptance.expect.limit_book import NO_SHEET, PAIR_TABLE, Override, exactly, unless_limited
 from acceptance.expect.sheet import Sheet
 
@@ -54,9 +54,9 @@ def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[O
         f"copy_off_{'nvlink' if joined else without}",
         component,
         FROM_PATH,
-        Known(values={"links": joined} if joined else {}),
+        Amount(values={"links": joined} if joined else {}),
     )
-    links: Known | Message = Message("path_decides")
+    links: Amount | Message = Message("path_decides")
     if joined:
         unknown = unless_limited(Message("nvlink_rate_not_known"))
         links = nvlinks(pair, first.sheet, second.sheet) or unknown
@@ -101,11 +101,11 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
     return held(1 if pair.nvlinks else 0, Message(code, {"card": model.card}))
 
 
-def nvlinks(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> Known | None:
+def nvlinks(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> Amount | None:
     """The NVLinks that join two GPUs; None without any, or where their rate is not known."""
     links = [one.nvlink for one in (first, second) if one is not None and one.nvlink is not None]
     if pair is None or not pair.nvlinks or not links:
         return None
     speed = min(link.link_gbs for link in links)
     values: Values = {"links": pair.nvlinks, "speed": f"{speed:g}"}
-    return Known(pair.nvlinks * speed, values)
+    return Amount(pair.nvlinks * speed, values)

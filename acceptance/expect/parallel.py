@@ -9,7 +9,7 @@ from acceptance.core.message import Message, Values
 from acceptance.core.parts import GPUS
 from acceptance.expect import derived
 from acceptance.expect.collective import FROM_LINKS, host_way
-from acceptance.expect.derived import Known
+from acceptance.expect.derived import Amount
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts, nvlinks
 from acceptance.expect.limit_book import Override, unless_limited
@@ -38,7 +38,7 @@ def parallel_limits(
     rates = [link.value for link in links if link is not None]
     if len(rates) == len(links):
         of = "alone_nvlink_two" if len(gpus) == 2 else "alone_nvlink_more"
-        yield from derived.floors(of, GPUS, FROM_LINKS, Known(values={"count": len(gpus)}))
+        yield from derived.floors(of, GPUS, FROM_LINKS, Amount(values={"count": len(gpus)}))
         yield from derived.floors("alone_sharded", GPUS, FROM_LINKS, _sharded(min(rates)))
     elif not any(pair.nvlinks for pair in pairs):
         found = _over_pcie(gpus, list(own.values()))
@@ -48,17 +48,17 @@ def parallel_limits(
 def parallel_ceilings(gpus: Sequence[GpuFacts]) -> Iterator[Override]:
     """The most that an efficiency can be."""
     if len(gpus) > 1:
-        yield from derived.ceilings("alone", GPUS, Known(), names=EFFICIENCIES)
+        yield from derived.ceilings("alone", GPUS, Amount(), names=EFFICIENCIES)
 
 
-def _sharded(rate: float) -> Known | Message:
+def _sharded(rate: float) -> Amount | Message:
     least = derived.figures().sharded_least_gbs.value
     if rate >= least:
-        return Known()
+        return Amount()
     return unless_limited(Message("parallel_sharded_slower", {"rate": f"{least:g}"}))
 
 
-def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Known | Message:
+def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Amount | Message:
     least, most = derived.figures().pcie_least_gbs.value, derived.figures().pcie_most_tflops.value
     peaks = [one.peak.by_dtype().get("f16") if one is not None else None for one in sheets]
     slots = host_way(*gpus) if len(gpus) == 2 else None
@@ -67,6 +67,6 @@ def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Know
         and slots.value >= least
         and all(peak is not None and peak <= most for peak in peaks)
     ):
-        return Known()
+        return Amount()
     values: Values = {"peak": f"{most:g}", "rate": f"{least:g}"}
     return unless_limited(Message("parallel_pcie_others", values))

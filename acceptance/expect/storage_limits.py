@@ -15,7 +15,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message, Quantity, Values, known
 from acceptance.expect import derived
-from acceptance.expect.derived import Known, Rate
+from acceptance.expect.derived import Amount, Rate
 from acceptance.expect.disk_sheet import BLOCK_BYTES, DiskSheet, DiskVariant, find
 from acceptance.expect.limit_book import Override, unless_limited
 from acceptance.machine.inventory import Disk
@@ -130,7 +130,7 @@ def _source(sheet: DiskSheet) -> Message:
     return Message("disk_sheet_source", known(source=sheet.source, day=day))
 
 
-def _read(sheet: DiskSheet, variant: DiskVariant, link: Rate) -> Known:
+def _read(sheet: DiskSheet, variant: DiskVariant, link: Rate) -> Amount:
     least = min(variant.read_gbs, link[0])
     values: Values = {
         "least": Quantity(least, "GB/s"),
@@ -141,10 +141,10 @@ def _read(sheet: DiskSheet, variant: DiskVariant, link: Rate) -> Known:
         "carried": Quantity(link[0], "GB/s"),
         "link": link[1],
     }
-    return Known(least, values)
+    return Amount(least, values)
 
 
-def _random(sheet: DiskSheet, variant: DiskVariant, link: Rate, jobs: int) -> Known | Message:
+def _random(sheet: DiskSheet, variant: DiskVariant, link: Rate, jobs: int) -> Amount | Message:
     if variant.read_iops is None:
         why: Values = {"model": sheet.name, "size": variant.gb}
         return unless_limited(Message("disk_random_unstated", why))
@@ -160,7 +160,7 @@ def _random(sheet: DiskSheet, variant: DiskVariant, link: Rate, jobs: int) -> Kn
         "jobs": jobs,
         "requested": Quantity(requested, "IOPS"),
     }
-    return Known(least, values)
+    return Amount(least, values)
 
 
 def _blocks(link: Rate) -> float:
