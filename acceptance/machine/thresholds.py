@@ -65,6 +65,16 @@ class _Program(Strict, frozen=True):
     basis: Text
 
 
+class _PeerPath(Strict, frozen=True):
+    no_gain: _Factor
+    gain: _Factor
+    host: _Share
+    one_way: _Share
+    tools: _Share
+    collective: _Share
+    basis: Text
+
+
 class _HostSensor(Strict, frozen=True):
     late_s: _Above
     basis: Text
@@ -135,6 +145,7 @@ class Thresholds(Strict, frozen=True):
     samples: _Samples
     lone_sample: _LoneSample
     program: _Program
+    peer_path: _PeerPath
     host_sensor: _HostSensor
     disk: _Disk
     new_disk: _NewDisk
