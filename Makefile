@@ -217,6 +217,7 @@ messages: .venv/.test ## bring the translations up to date with the sentences (A
 measurements: .venv/.test ## bring the tables of docs/measurements.md and docs/limits.md up to date, and give changed limits a new version
 	@.venv/bin/python tests/expect/disk_page.py
 	@.venv/bin/python tests/expect/measurement_page.py
+	@.venv/bin/python tests/expect/limits_page.py
 	@.venv/bin/python tests/expect/limits_version.py
 
 lint: .venv/.test ## check style, import rules and types with tox

@@ -19,8 +19,8 @@ from acceptance.core.message import Message, known
 from acceptance.core.parts import Component
 from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
-from acceptance.expect.thresholds import thresholds
 from acceptance.journal.packed_samples import Packer
+from acceptance.machine.thresholds import Range, thresholds
 from acceptance.wording.errors import WordedError
 
 # The least utilisation of a GPU in full use; between bursts and while a load ends it is lower.
@@ -39,12 +39,6 @@ TAIL_S, SLOW_TAIL_S = 1.2, 2.5
 PERIOD_S, SLOW_PERIOD_S = 0.2, 1.0
 # A GPU is in use at this utilisation and above; where it crosses this value a load begins or ends.
 IN_USE = 0.5
-# How close to the beginning or end of a load a lone sample of a slowdown is at its edge: the
-# driver's utilisation is an average of up to a second.
-EDGE_S = 1.5
-# The most that one sample may stand for, and the most such samples at edges in a run before all of
-# them count.
-LONE_S, MOST_LONE = 0.2, 3
 # Advice where something is not known.
 DMESG_ADVICE = Message("look_for_nvrm")
 BURN_ADVICE = Message("burn_longer")
@@ -208,7 +202,7 @@ class GpuHistory:
 
         A single sample is excused, however short the check.
         """
-        if name not in sensor_range.RANGES:
+        if name not in sensor_range.ranges():
             return
         slow = name in sensor_range.SLOW
         owed = [one for one in self.points if not slow or sensor_range.SLOW & one.values.keys()]
@@ -296,12 +290,12 @@ class GpuHistory:
         """How long a reason held the clocks back, in seconds.
 
         The larger of the time by its samples and the driver's counter. Not counted are a lone
-        sample within EDGE_S of the beginning or end of a load, the counter's growth during it, and
-        a growth of at most LONE_S there that no sample shows. Healthy cards show such ticks (DCGM's
-        issue 242, "violations totaling 0.0 seconds"). With more than MOST_LONE of them in a run,
-        all count.
+        sample within `edge_s` of the beginning or end of a load, the counter's growth during it,
+        and a growth of at most `lasts_s` there that no sample shows. Healthy cards show such ticks
+        (DCGM's issue 242, "violations totaling 0.0 seconds"). With more than `most` of them in a
+        run, all count.
         """
-        edges = self._edges()
+        edges, excused = self._edges(), thresholds().lone_sample
         found = self._points(flag)
         lone = []
         for before, point, after in zip([None, *found], found, [*found[1:], None], strict=False):
@@ -321,10 +315,10 @@ class GpuHistory:
             for before, after in pairwise(self._points(counter)):
                 grown = after.values[counter] - before.values[counter]
                 near = not after.span_s and _near(before.boot_s, after.boot_s, edges)
-                if near and 0.0 < grown <= LONE_S:
+                if near and 0.0 < grown <= excused.lasts_s:
                     ticks.append((after.boot_s, grown))
         alike = [moment for moment, _ in ticks if not _near(moment, moment, lone)]
-        if len(lone) + len(alike) > MOST_LONE:
+        if len(lone) + len(alike) > excused.most:
             return ThrottleTime(max(self.seconds(flag), by_driver))
         by_driver -= sum(grown for _, grown in ticks)
         return ThrottleTime(max(by_sample, by_driver, 0.0), tuple(sorted((*lone, *alike))))
@@ -434,7 +428,8 @@ def _samples_within(point: HistoryPoint, begin_s: float, end_s: float, period_s:
 
 
 def _near(since_s: float, until_s: float, moments: Sequence[float]) -> bool:
-    return any(since_s - EDGE_S <= moment <= until_s + EDGE_S for moment in moments)
+    edge_s = thresholds().lone_sample.edge_s
+    return any(since_s - edge_s <= moment <= until_s + edge_s for moment in moments)
 
 
 class Collector:
@@ -444,9 +439,7 @@ class Collector:
     name.
     """
 
-    def __init__(
-        self, ranges: Mapping[Component, Mapping[str, sensor_range.Range]] | None = None
-    ) -> None:
+    def __init__(self, ranges: Mapping[Component, Mapping[str, Range]] | None = None) -> None:
         self.points: dict[Component, list[HistoryPoint]] = {}
         self._ranges = ranges or {}
         self._outside: dict[Component, dict[str, OutOfRange]] = {}
@@ -484,7 +477,7 @@ class Collector:
 
         Each with the share of its span that is lost; None if no value of it is in range.
         """
-        ranges = self._ranges.get(gpu, sensor_range.RANGES)
+        ranges = self._ranges.get(gpu, sensor_range.ranges())
         found: dict[str, float | None] = {}
         single = sample.low is None and sample.high is None
         for name, value in sample.values.items():
@@ -532,7 +525,7 @@ class Collector:
         }
 
 
-def _share_lost(within: sensor_range.Range, mean: float, least: float, most: float) -> float:
+def _share_lost(within: Range, mean: float, least: float, most: float) -> float:
     """The largest share of a span's samples that can be out of range, by their mean.
 
     All of the span if it can be more than a sensor may miss.

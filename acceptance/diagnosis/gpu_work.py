@@ -14,29 +14,9 @@ from acceptance.core.clock_reasons import IDLE
 from acceptance.core.message import Listed, Message
 from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint
 from acceptance.diagnosis.time_weight import with_durations
+from acceptance.machine.thresholds import thresholds
 
-# A check with a shorter load is too short for samples that are averages of up to a second.
-HEATS_S = 5.0
-# The share of its load's time for which a GPU must be seen at work. Healthy H200 showed 1.02 to
-# 1.37 in nine recorded runs.
-WORK_SHARE = 0.8
-# Power at work, as a share of the card's limit. Idle with a context cards take up to 0.40 (T4: 28
-# of 70 W), at work at least 0.6.
-POWER_SHARE = 0.5
 ENERGY_STEP_S = 1.0  # energy counters advance in steps of up to a tenth of a second
-# Power and the energy counter come from one sensor. Over ten seconds and more they agreed within
-# 0.02 on H200. The sampled power is an average of up to a second (nvml.h), which shifts its
-# beginning and its end.
-AGREE_SHARE, AGREE_J = 0.15, 50.0
-# Power that is constant for this long under load is not being measured: on H200 it was never
-# constant for 0.5 s.
-STILL_S = 10.0
-# No card in full use takes so little of its power limit: RTX 4090 idle 0.05, H200 idle with a
-# context 0.18.
-IDLE_POWER_SHARE = 0.2
-# Idle: RTX 4090 0.07, RTX 3090 Ti 0.10, A100 0.15, H200 0.17. A hardware brake divides the clock by
-# two or by four (nvml.h).
-IDLE_CLOCK_SHARE = 0.2
 _GAP_S = 1.0  # samples further apart say nothing about the time between them
 
 
@@ -68,8 +48,8 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     use_s = _use_s(points)
     power_s = energy_s = None
     if limit_w is not None:
-        power_s = _power_s(points, POWER_SHARE * limit_w)
-        energy_s = _energy_s(points, POWER_SHARE * limit_w)
+        power_s = _power_s(points, thresholds().work.power * limit_w)
+        energy_s = _energy_s(points, thresholds().work.power * limit_w)
     in_use = Message("use_not_told")
     if use_s is not None:
         in_use = Message("in_use_for", {"seconds": f"{use_s:.1f}"})
@@ -89,7 +69,7 @@ def _power_evidence(
     most = f"{max(point.most('power_w') for point in measured):.0f}"
     if power_s is None or limit_w is None:
         return Message("power_at_most", {"most": most})
-    least, seconds = f"{POWER_SHARE * limit_w:.0f}", f"{power_s:.1f}"
+    least, seconds = f"{thresholds().work.power * limit_w:.0f}", f"{power_s:.1f}"
     return Message("power_above", {"least": least, "seconds": seconds, "most": most})
 
 
@@ -100,7 +80,7 @@ def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float
     seconds its load keeps the GPU at work.
     """
     found = work(history, begin_s, end_s)
-    if found.seconds >= WORK_SHARE * load_s:
+    if found.seconds >= thresholds().work.share * load_s:
         return None
     return Message(
         "seen_idle",
@@ -117,8 +97,8 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
     """Why the power of a GPU was not measured during its loads; None where it was.
 
     `spans` are the loads' beginnings and ends in seconds since boot. It was not measured where it
-    never changed over STILL_S of load, where it is an idle card's while the GPU is in full use, and
-    where it disagrees with the card's own energy counter.
+    never changed over `still_s` of load, where it is an idle card's while the GPU is in full use,
+    and where it disagrees with the card's own energy counter.
     """
     for begin_s, end_s in spans:
         points = [
@@ -148,7 +128,7 @@ def idle_clock(
     if not points or highest_mhz is None:
         return None
     most = max(point.most("sm_clock_mhz") for point in points)
-    if most >= IDLE_CLOCK_SHARE * highest_mhz:
+    if most >= thresholds().power.idle_clock * highest_mhz:
         return None
     return Message(
         "clock_not_measured",
@@ -157,7 +137,7 @@ def idle_clock(
 
 
 def _power_stuck(points: Sequence[HistoryPoint]) -> Message | None:
-    """Why power looks unmeasured: constant for STILL_S while the GPU was in use.
+    """Why power looks unmeasured: constant for `still_s` while the GPU was in use.
 
     A GPU without utilisation counts as in use.
     """
@@ -169,24 +149,24 @@ def _power_stuck(points: Sequence[HistoryPoint]) -> Message | None:
             since = None
         elif since is None or since.values["power_w"] != power_w:
             since = point
-        elif point.boot_s - since.began_s >= STILL_S:
+        elif point.boot_s - since.began_s >= thresholds().power.still_s:
             seconds = f"{point.boot_s - since.began_s:.0f}"
             return Message("power_stood", {"power": f"{power_w:g}", "seconds": seconds})
     return None
 
 
 def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> Message | None:
-    """Why power looks unmeasured: an idle card's for STILL_S in total, in full use."""
+    """Why power looks unmeasured: an idle card's for `still_s` in total, in full use."""
     limit_w = _limit_w(history)
     if limit_w is None:
         return None
     low = [
         (point, seconds)
         for point, seconds in _steps(points)
-        if point.busy() and point.most("power_w") < IDLE_POWER_SHARE * limit_w
+        if point.busy() and point.most("power_w") < thresholds().power.idle_power * limit_w
     ]
     seconds = sum(lasted for _, lasted in low)
-    if seconds < STILL_S:
+    if seconds < thresholds().power.still_s:
         return None
     most = max(point.most("power_w") for point, _ in low)
     return Message(
@@ -196,9 +176,9 @@ def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> Message | No
 
 
 def _disagreement(points: Sequence[HistoryPoint]) -> Message | None:
-    """Why power looks unmeasured: it disagrees with the energy counter over STILL_S or more."""
+    """Why power looks unmeasured: it disagrees with the energy counter over `still_s` or more."""
     measured = [point for point in points if "energy_j" in point.values]
-    if len(measured) < 2 or measured[-1].boot_s - measured[0].boot_s < STILL_S:
+    if len(measured) < 2 or measured[-1].boot_s - measured[0].boot_s < thresholds().power.still_s:
         return None
     counted_j = measured[-1].most("energy_j") - measured[0].most("energy_j")
     sampled_j = sum(
@@ -209,7 +189,9 @@ def _disagreement(points: Sequence[HistoryPoint]) -> Message | None:
         * (after.boot_s - before.boot_s)
         for before, after in pairwise(measured)
     )
-    if abs(sampled_j - counted_j) <= AGREE_SHARE * max(sampled_j, counted_j) + AGREE_J:
+    limits = thresholds().power
+    allowed_j = limits.agree_share * max(sampled_j, counted_j) + limits.agree_j
+    if abs(sampled_j - counted_j) <= allowed_j:
         return None
     seconds = measured[-1].boot_s - measured[0].boot_s
     sampled, counted = sampled_j / seconds, counted_j / seconds

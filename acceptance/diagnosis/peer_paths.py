@@ -15,6 +15,7 @@ from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Component, Pair
 from acceptance.diagnosis.transports import PairLinks
 from acceptance.machine.gpu import Gpu
+from acceptance.machine.thresholds import thresholds
 
 CONTRADICTIONS = "link_contradictions"
 # Rates from one GPU to the other with peer access on, in GB/s.
@@ -43,22 +44,6 @@ PCIE_ERRORS = ("gpu_pcie_replays",)
 _NVLINK_FAULTS = ("nvlink_active", "nvlink_speed")
 _PCIE_LINK = ("gpu_link_gen", "gpu_link_width")
 _PCIE_FAULTS = (*_PCIE_LINK, "copy_h2d", "copy_d2h")
-
-# Staged copies on sound machines: equal with peer access on and off within 2 % (4090), and the
-# other way round within 6 %.
-NO_GAIN = 1.1
-# Without peer access both arms of p2pBandwidthLatencyTest take the same way.
-GAIN_WITHOUT_PEERS = 1.5
-# Peer copies over PCI Express reach what host copies of the slower card do (5090s: 55.6 of 57), and
-# staged ones 0.75 to 0.9 of it. Below that share both went the same long way.
-LINK_SHARE = 0.7
-# Sound paths over NVLink or with peer access are alike both ways: 0.92 in p2pBandwidthLatencyTest,
-# 0.99 in nvbandwidth (two H200s). A link with half its lanes gives 0.5.
-ONE_WAY = 0.7
-# Two tools on one path: 361 and 396 GB/s (H200), 0.91.
-TOOLS_SHARE = 0.6
-# NCCL's send and receive beside a copy over NVLink: sound machines reach 0.6 and more.
-COLLECTIVE_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +211,11 @@ class _Comparison:
 
     def _access(self) -> Iterable[Contradiction]:
         """What the driver says of peer access beside what copies gain by it."""
-        links, rates = self.path.links, self.path.rates
+        links, rates, edges = self.path.links, self.path.rates, thresholds().peer_path
         on, off = rates.get("p2p_write"), rates.get(STAGED)
         if on is None or off is None:
             return
-        if links.offered is False and on >= GAIN_WITHOUT_PEERS * off:
+        if links.offered is False and on >= edges.gain * off:
             status: Values = {
                 "read": links.p2p_read or "unknown",
                 "write": links.p2p_write or "unknown",
@@ -240,13 +225,13 @@ class _Comparison:
         host = self._host_gbs()
         if links.nvlinks or not links.offered or host is None:
             return
-        if on <= NO_GAIN * off and on < LINK_SHARE * host:
+        if on <= edges.no_gain * off and on < edges.host * host:
             said = self._said(("p2p_supported", "p2p_gain", "p2p_write"), _PCIE_FAULTS)
             yield Contradiction(Message("peers_offered_without_gain"), said)
 
     def _nvlinks(self) -> Iterable[Contradiction]:
         """What NVLinks could carry beside what was carried."""
-        path, most = self.path, self.path.nvlink_gbs
+        path, most, edges = self.path, self.path.nvlink_gbs, thresholds().peer_path
         if most is None:
             return
         host, links = self._host_gbs(), path.links.nvlinks
@@ -254,7 +239,7 @@ class _Comparison:
             slow = [
                 name
                 for name in (*COPIES, COLLECTIVE)
-                if path.rates.get(name, most) <= NO_GAIN * host
+                if path.rates.get(name, most) <= edges.no_gain * host
             ]
             if slow:
                 said = self._said((*slow, "p2p_gain", "transport_faults"), _NVLINK_FAULTS)
@@ -263,12 +248,12 @@ class _Comparison:
                 return
         copied, sent = path.rates.get("copy_d2d_write"), path.rates.get(COLLECTIVE)
         of_collectives = (COLLECTIVE, f"{COLLECTIVE}_ratio", "transport_faults")
-        if copied is not None and sent is not None and sent < COLLECTIVE_SHARE * copied:
+        if copied is not None and sent is not None and sent < edges.collective * copied:
             said = self._said((*of_collectives, "copy_d2d_write"), _NVLINK_FAULTS)
             yield Contradiction(Message("peers_collective_slow"), said)
             return
         off = path.rates.get(COLLECTIVE_OFF)
-        if sent is not None and off is not None and most >= 2 * off and sent <= NO_GAIN * off:
+        if sent is not None and off is not None and most >= 2 * off and sent <= edges.no_gain * off:
             said = self._said(of_collectives, _NVLINK_FAULTS)
             yield Contradiction(Message("peers_collective_without_gain", {"links": links}), said)
 
@@ -278,12 +263,12 @@ class _Comparison:
         Only with peer access: through host memory sound machines differ. Collectives go there
         beyond NCCL's reach, whatever the driver offers.
         """
-        links, rates = self.path.links, self.path.rates
+        links, rates, edges = self.path.links, self.path.rates, thresholds().peer_path
         if not links.offered:
             return
         for name in (*COPIES, COLLECTIVE) if links.within_reach else COPIES:
             one, other = rates.get(name), self.back.rates.get(name)
-            if one is not None and other is not None and one < ONE_WAY * other:
+            if one is not None and other is not None and one < edges.one_way * other:
                 of_path: tuple[str, ...] = (
                     name,
                     "p2p_gain",
@@ -295,7 +280,7 @@ class _Comparison:
         sample, copied = rates.get("p2p_write"), rates.get("copy_d2d_write")
         if sample is not None and copied is not None:
             low, high = sorted((sample, copied))
-            if low < TOOLS_SHARE * high:
+            if low < edges.tools * high:
                 of_path = ("p2p_write", "copy_d2d_write", "p2p_gain")
                 yield Contradiction(Message("peers_tools_differ"), self._said(of_path))
 

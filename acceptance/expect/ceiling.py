@@ -2,7 +2,7 @@
 
 A reading above its ceiling is an error and proves nothing. A ceiling is a `Limit` with `high`
 alone, and applies beside the limit that judges the hardware. Where an input is not known there is
-no ceiling.
+no ceiling. By how much a sound reading may lie above the calculated maximum is data (`derived`).
 """
 
 from __future__ import annotations
@@ -12,77 +12,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names, trained_dtype
-from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Quantity, Values, known
+from acceptance.core.message import Message, Values
 from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Pair
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.collective import OFF
 from acceptance.expect.compute import ComputeFacts, memory_formula, peak_formula
+from acceptance.expect.derived import Amount, Rate, ceilings, figures
 from acceptance.expect.gpu import GpuFacts, one_nvlink
-from acceptance.expect.gpu_pair import WRITES
 from acceptance.expect.limit_book import Override
-from acceptance.expect.sheet import COLLECTIVES, LOCAL_COPY, Sheet
+from acceptance.expect.sheet import Sheet
 from acceptance.loads.train.rates import OF_MATMUL, TRAINING_RATES
 from acceptance.loads.train.shapes import LAYERS, MODELS, LayerShape
-from acceptance.machine import pcie
-
-# How far a sound reading may lie above the calculated maximum, because clocks and published values
-# are not exact. Links: headers take 5 % of the data rate and more, and healthy copies reach at most
-# 0.94 of it, so this covers the timing alone.
-LINK_ERROR = 1.02
-# NVML reports up to 7 % more than the published rate of an NVLink (26.562 of 25, 53.125 of 50).
-NVLINK_SPEED_ERROR = 1.10
-# Healthy copies reach 0.93 of the published bandwidth; the timing does not wait for what is still
-# in the L2 cache at the end of a copy.
-MEMORY_ERROR = 1.05
-# For bandwidths on which sources differ: DCGM has 640.7 GB/s for an A10, 600 are published.
-DOUBTFUL_MEMORY_ERROR = 1.10
-# Healthy products reach 1.16 of a published peak, which is for the boost clock, and cards of some
-# makers run above the highest clock that the driver reports.
-PRODUCT_ERROR = 1.10
-# Where the driver reports no highest clock: the most that it reports of any model is 1.36 times the
-# published boost clock.
-UNKNOWN_CLOCK = 1.36
-# The passes of the memory test read or write at most the memory's full bandwidth; a copy in the
-# same memory reaches at least half of that.
-VRAM_RATE = 2.0
-# The arrays are four times the last-level caches, which may serve a part of them.
-RAM_ERROR = 1.25
-# No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale
-# runs at more than 6.5 GHz.
-# The rates of all cores and of one, with the operations of a core in one clock.
-CPU_OPERATIONS = (
-    ("cpu_gemm_f64", "cpu_gemm_core_f64", 32),
-    ("cpu_gemm_f32", "cpu_gemm_core_f32", 64),
-)
-CPU_GHZ = 6.5
 
 # Soldered memory (Grace, GB10, laptops): firmware has one entry for several channels of it.
 _SOLDERED = re.compile("LPDDR|HBM", re.IGNORECASE)
 # Processors whose own memory (HBM) is a cache of what the modules hold: "Xeon(R) CPU Max 9480".
 _OWN_MEMORY = re.compile(r"\bCPU Max\b")
 
-HOST_COPIES = (
-    "copy_h2d",
-    "copy_d2h",
-    "copy_h2d_bidirectional",
-    "copy_d2h_bidirectional",
-    "copy_own_h2d",
-    "copy_own_d2h",
-    "copy_own_h2d_bidirectional",
-    "copy_own_d2h_bidirectional",
-    "copy_own_h2d_pageable",
-    "copy_own_d2h_pageable",
-    "bandwidth_test_h2d",
-    "bandwidth_test_d2h",
-)
-STAGED_WRITES = ("p2p_staged", f"collective_send_receive{OFF}")
-PEER_WRITES = (*WRITES, "collective_send_receive")
-# The measured bytes for each byte of memory traffic: nvbandwidth counts a byte that is read and
-# written once. bandwidthTest copies 32 MB, which fit into the L2 cache, so the memory sets no
-# ceiling for it.
-MEMORY_COPIES = {LOCAL_COPY: 1.0, "vram_copy": 1.0, "copy_local": 0.5}
 # gpu-burn's modes and their possible formats: with tensor cores TF32, or float16 where the library
 # chooses that.
 BURN_FORMATS = {
@@ -93,25 +39,7 @@ BURN_FORMATS = {
 # Models whose processor is connected by NVLink-C2C, published as 900 GB/s for both directions
 # together (GH200, GB200, GB300; GB10 has less), and not by the PCI Express link that they show.
 _C2C = re.compile(r"\bG[BH]\d+")
-C2C_GBS = 450.0
-CEILING = Message("ceiling")
-
-Rate = tuple[float, Message]  # the maximum, and its derivation
 _Ways = tuple[Rate | None, Rate | None]  # through host memory, and the best
-
-
-def _ceiling(
-    name: str, component: Component, unit: str, error: float, rate: Rate, share: float = 1.0
-) -> Override:
-    value, formula = rate
-    values = known(
-        error=f"{error:g}",
-        share=f"{share:g}" if share != 1.0 else None,
-        most=Quantity(value, unit),
-        formula=formula,
-    )
-    limit = Limit(unit, Message("most_possible", values), high=error * share * value)
-    return Override(name, CEILING, limit, component)
 
 
 def _rate(rate: Rate) -> float:
@@ -135,10 +63,10 @@ def gpu_ceilings(
     for gpu, card in zip(gpus, cards, strict=True):
         own, link = sheet_of[gpu.name], links[gpu.name]
         if link is not None:
-            yield from (_ceiling(name, gpu.name, "GB/s", LINK_ERROR, link) for name in HOST_COPIES)
+            yield from ceilings("host_link", gpu.name, link)
         if own is not None and own.nvlink is not None:
             rate = own.nvlink.link_gbs, one_nvlink(own, own.nvlink)
-            yield _ceiling("nvlink_speed", gpu.name, "GB/s", NVLINK_SPEED_ERROR, rate)
+            yield from ceilings("nvlink", gpu.name, rate)
         yield from _memory(card, own)
         yield from _products(card, own, architectures)
     ways: list[_Ways] = []
@@ -151,13 +79,11 @@ def gpu_ceilings(
 def _host_link(gpu: GpuFacts) -> Rate | None:
     """The link between host memory and this GPU, in GB/s in one direction."""
     if gpu.model is not None and _C2C.search(gpu.model):
-        return C2C_GBS, Message("chip_link")
-    generation, width = gpu.link_generation, gpu.link_width
-    rate = pcie.data_rate(generation.value, width.value) if generation and width else None
-    if generation is None or width is None or rate is None:
+        return figures().chip_link_gbs.value, Message("chip_link")
+    if (link := gpu.link) is None:
         return None
-    values: Values = {"rate": rate[1], "generation": generation.told, "width": width.told}
-    return rate[0], Message("one_direction", values)
+    values: Values = {"rate": link.formula, "generation": link.generation, "width": link.width}
+    return link.rate, Message("one_direction", values)
 
 
 def _ways(
@@ -194,9 +120,9 @@ def _ways(
 
 def _pair(component: Component, ways: _Ways) -> Iterator[Override]:
     """The ceilings of traffic from one GPU to another."""
-    for names, rate in ((STAGED_WRITES, ways[0]), (PEER_WRITES, ways[1])):
+    for of, rate in zip(("path_p2p_off", "path"), ways, strict=True):
         if rate is not None:
-            yield from (_ceiling(name, component, "GB/s", LINK_ERROR, rate) for name in names)
+            yield from ceilings(of, component, rate)
 
 
 def _groups(ways: Sequence[_Ways]) -> Iterator[Override]:
@@ -204,13 +130,10 @@ def _groups(ways: Sequence[_Ways]) -> Iterator[Override]:
 
     Bus bandwidth is what one link carries in one direction, whatever the number of GPUs.
     """
-    for end, off in ((1, ""), (0, OFF)):
-        rates = [one[end] for one in ways]
+    for of, rates in zip(("best_path_p2p_off", "best_path"), zip(*ways, strict=True), strict=False):
         known_rates = [rate for rate in rates if rate is not None]
-        if rates and len(known_rates) == len(rates):
-            most = max(known_rates, key=_rate)
-            for name in COLLECTIVES:
-                yield _ceiling(f"{name}{off}", GPUS, "GB/s", LINK_ERROR, most)
+        if len(known_rates) == len(rates):
+            yield from ceilings(of, GPUS, max(known_rates, key=_rate))
 
 
 def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
@@ -219,21 +142,22 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
     Their buffers are four times the L2 cache and more, so the cache cannot serve them.
     """
     rates: list[Rate] = []
-    error = MEMORY_ERROR
+    doubtful = ""
     if own is not None:
         told = Message("memory_bandwidth", {"sheet": own.origin})
         rates.append((own.memory.bandwidth_gbs, told))
         if own.doubt("memory.bandwidth_gbs"):
-            error = DOUBTFUL_MEMORY_ERROR
+            doubtful = "_doubtful"
     if card.max_memory_clock_mhz and card.memory_bus_bits:
         formula = memory_formula(card.max_memory_clock_mhz, card.memory_bus_bits)
         told = Message("memory_as_driver_names", {"formula": formula})
         rates.append((2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000, told))
     if rates:
-        for name, share in MEMORY_COPIES.items():
-            yield _ceiling(name, card.name, "GB/s", error, max(rates, key=_rate), share)
-    basis = Message("passes_against_copy", {"factor": f"{VRAM_RATE:g}"})
-    yield Override("vram_rate", CEILING, Limit("ratio", basis, high=VRAM_RATE), card.name)
+        most = max(rates, key=_rate)
+        yield from ceilings(f"memory{doubtful}", card.name, most)
+        # nvbandwidth counts a byte that is read and written once.
+        yield from ceilings(f"memory_once{doubtful}", card.name, most, 0.5)
+    yield from ceilings("copy_in_memory", card.name, Amount())
 
 
 def _products(
@@ -250,15 +174,14 @@ def _products(
     ):  # with narrow accumulation float8 reaches INT8's rate: both have eight bits
         peaks["f8"] = max(peaks["i8"], peaks["f8"], key=_rate)
     for dtype, peak in peaks.items():
-        for name in (*gemm_names(dtype), burn_name(dtype)):
-            yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, peak)
+        names = (*gemm_names(dtype), burn_name(dtype))
+        yield from ceilings("peak", card.name, peak, names=names)
     for name, formats in BURN_FORMATS.items():
         if found := [peaks[dtype] for dtype in formats if dtype in peaks]:
-            yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, max(found, key=_rate))
+            yield from ceilings("peak", card.name, max(found, key=_rate), names=(name,))
     if capability is not None and (peak := peaks.get(trained_dtype(capability))) is not None:
         for name in (*OF_MATMUL, *sorted(TRAINING_RATES)):
-            counted = _counted(name)
-            yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, peak, counted)
+            yield from ceilings("peak", card.name, peak, _counted(name), (name,))
 
 
 def _counted(name: str) -> float:
@@ -305,8 +228,9 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
             continue
         dense = Message("dense_peak", {"peak": f"{peak:g}", "format": key, "sheet": own.origin})
         if clock is None:
-            values: Values = {"peak": dense, "factor": f"{UNKNOWN_CLOCK:g}"}
-            yield UNKNOWN_CLOCK * peak, Message("peak_without_clock", values)
+            factor = figures().unknown_clock.value
+            values: Values = {"peak": dense, "factor": f"{factor:g}"}
+            yield factor * peak, Message("peak_without_clock", values)
         elif clock > own.boost_mhz:
             values = {"peak": dense, "clock": f"{clock:g}", "boost": f"{own.boost_mhz:g}"}
             yield peak * clock / own.boost_mhz, Message("peak_at_clock", values)
@@ -347,16 +271,21 @@ def host_ceilings(
     `modules` are the memory modules as megatransfers a second and data bits. RAM has no ceiling
     where one of them is not known.
     """
-    for whole, of_core, operations in CPU_OPERATIONS:
-        core = Message("core_rate", {"clock": f"{CPU_GHZ:g}", "operations": operations})
-        one = CPU_GHZ * operations
+    clock = figures().core_ghz.value
+    for dtype, figure in (
+        ("f64", figures().core_f64_operations),
+        ("f32", figures().core_f32_operations),
+    ):
+        operations = figure.value
+        one = clock * operations
+        core = Message("core_rate", {"clock": f"{clock:g}", "operations": int(operations)})
         told = Message("cores_rate", {"cores": cores, "core": core})
-        yield _ceiling(whole, CPU, "GFLOP/s", 1.0, (cores * one, told))
-        yield from (_ceiling(of_core, name, "GFLOP/s", 1.0, (one, core)) for name in singles)
+        yield from ceilings("cores", CPU, (cores * one, told), names=(f"cpu_gemm_{dtype}",))
+        for name in singles:
+            yield from ceilings("cores", name, (one, core), names=(f"cpu_gemm_core_{dtype}",))
     widths = [(rate, bits) for rate, bits in modules if rate and bits]
     if not widths or len(widths) < len(modules):
         return
     rate = sum(rate * bits for rate, bits in widths) / 8 / 1000
     told = Message("modules_rate", {"modules": len(widths)})
-    for name in ("memory_copy", "memory_triad", "stressapptest_copy"):
-        yield _ceiling(name, MEMORY, "GB/s", RAM_ERROR, (rate, told))
+    yield from ceilings("modules", MEMORY, (rate, told))

@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
-from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.message import Message, Values
 from acceptance.core.parts import GPUS, Component, Pair
+from acceptance.expect import derived
+from acceptance.expect.derived import Amount
 from acceptance.expect.gpu import GpuFacts
-from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect.gpu_pair import PairFacts, nvlinks
 from acceptance.expect.limit_book import Override, at_least, unless_limited
-from acceptance.expect.sheet import COLLECTIVES, Sheet, find
-from acceptance.machine import pcie
+from acceptance.expect.sheet import Sheet, find
 
-# Healthy operations at the sizes of the readings: two H200s 0.60 (reduce-scatter) to 0.81
-# (broadcast) of 450 GB/s, two A100 0.69 of 300, 3090 Ti 0.94 for a copy. Half of the links gives
-# half of that.
-NVLINK_SHARE = 0.5
-# Over PCI Express, through host memory or not: two H200s through host memory 0.37 (send-receive)
-# and 0.43 (all-reduce) of 63 GB/s; 4090s with peer access 0.78, eight 5090s 0.44. Two cards below
-# one switch share its way to host memory: of eight A100 in a VM such pairs copy with P2P off at
-# 0.25 of their links, and NCCL reaches 0.6 of such a copy (two H200s: 23 of 37.7 GB/s), which makes
-# 0.15. Processors and RAM take a part that is not known.
-HOST_SHARE = 0.1
 FROM_LINKS = Message("from_links")
 OFF = "_p2p_off"  # of the arm that goes through host memory
 
-_Way = tuple[float, Text, bool]  # GB/s in one direction, what it is, and whether it is NVLink
+_Way = tuple[str, Amount]  # the quantity ("nvlinks", "pcie"), and how much of it
 
 
 def collective_limits(
@@ -41,84 +31,60 @@ def collective_limits(
     ways: dict[Component, _Way | None] = {}
     hosts: dict[Component, _Way | None] = {}
     for a, b in permutations(gpus, 2):
-        pair = Pair(a.name, b.name)
-        hosts[pair] = host_way(a, b)
-        over = nvlink_way(known.get((a.name, b.name)), own[a.name], own[b.name])
-        ways[pair] = over or hosts[pair]
+        pair, host = Pair(a.name, b.name), host_way(a, b)
+        hosts[pair] = ("pcie", host) if host is not None else None
+        over = nvlinks(known.get((a.name, b.name)), own[a.name], own[b.name])
+        way = over and over._replace(values={"link": Message("nvlinks_rate", over.values)})
+        ways[pair] = ("nvlinks", way) if way is not None else hosts[pair]
+    published = {one.measurement: one for one in _published(gpus, known, own)}
     for found, off in ((ways, ""), (hosts, OFF)):
-        for component, way in found.items():
-            yield _floor(f"collective_send_receive{off}", component, way)
+        for component, each in found.items():
+            yield from _floors("way", component, each, off)
         slowest = None if None in found.values() else min(filter(None, found.values()), key=_rate)
-        for name in COLLECTIVES:
-            published = None if off else _published(name, gpus, known, own)
-            yield published or _floor(f"{name}{off}", GPUS, slowest)
+        for floor in _floors("slowest", GPUS, slowest, off):
+            yield published.get(floor.measurement, floor)
 
 
 def _rate(way: _Way) -> float:
-    return way[0]
+    return way[1].value
 
 
-def host_way(a: GpuFacts, b: GpuFacts) -> _Way | None:
+def host_way(a: GpuFacts, b: GpuFacts) -> Amount | None:
     """The slower PCI Express link of two GPUs; None where one is not known."""
     found = []
     for gpu in (a, b):
-        generation, width = gpu.link_generation, gpu.link_width
-        rate = pcie.data_rate(generation.value, width.value) if generation and width else None
-        if generation is None or width is None or rate is None:
+        if (link := gpu.link) is None:
             return None
         values: Values = {
             "gpu": str(gpu.name),
-            "generation": generation.told,
-            "width": width.told,
-            "rate": f"{rate[0]:.1f}",
+            "generation": link.generation,
+            "width": link.width,
+            "rate": f"{link.rate:.1f}",
         }
-        found.append((rate[0], Message("pcie_of", values), False))
-    return min(found, key=_rate)
+        found.append(Amount(link.rate, {"link": Message("pcie_of", values)}))
+    return min(found, key=lambda one: one.value)
 
 
-def nvlink_way(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> _Way | None:
-    """The NVLinks that join two GPUs; None without any, or where their rate is not known."""
-    links = [one.nvlink for one in (first, second) if one is not None and one.nvlink is not None]
-    if pair is None or not pair.nvlinks or not links:
-        return None
-    speed = min(link.link_gbs for link in links)
-    values: Values = {"links": pair.nvlinks, "speed": f"{speed:g}"}
-    return pair.nvlinks * speed, Message("nvlinks_rate", values), True
-
-
-def _floor(name: str, component: Component, way: _Way | None) -> Override:
-    if way is None:
-        why = unless_limited(Message("link_not_known"))
-        return Override(name, FROM_LINKS, component=component, unlimited=why)
-    rate, told, over_nvlink = way
-    share = NVLINK_SHARE if over_nvlink else HOST_SHARE
-    values: Values = {"share": f"{share:g}", "link": told}
-    basis = Message("share_of_slowest_link", values)
-    return Override(name, FROM_LINKS, _at_least(share * rate, basis), component)
-
-
-def _at_least(value: float, basis: Text) -> Limit:
-    return at_least(value, "GB/s", basis)
+def _floors(which: str, component: Component, way: _Way | None, off: str) -> Iterator[Override]:
+    of, found = way or ("pcie", unless_limited(Message("link_not_known")))
+    return derived.floors(f"{which}_{of}{off}", component, FROM_LINKS, found)
 
 
 def _published(
-    name: str,
     gpus: Sequence[GpuFacts],
     pairs: Mapping[tuple[Component, Component], PairFacts],
     own: Mapping[Component, Sheet | None],
-) -> Override | None:
-    """The floor that the model's sheet has for so many cards with all their NVLinks, if any."""
+) -> Iterator[Override]:
+    """The floors that the model's sheet has for so many cards with all their NVLinks."""
     model, *others = own.values()
     if model is None or any(sheet is not model for sheet in others):
-        return None
+        return
     full = model.nvlink.full() if model.nvlink is not None else 0
     whole = all(
         (pair := pairs.get((a.name, b.name))) is not None and pair.nvlinks >= full
         for a, b in permutations(gpus, 2)
     )
-    row = next(
-        (one for one in model.collective if (one.measurement, one.gpus) == (name, len(gpus))), None
-    )
-    if row is None or not whole:
-        return None
-    return Override(name, model.origin, _at_least(row.low, row.basis), GPUS)
+    for row in model.collective if whole else ():
+        if row.gpus == len(gpus):
+            limit = at_least(row.low, "GB/s", row.basis)
+            yield Override(row.measurement, model.origin, limit, GPUS)

@@ -9,17 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
-from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, Term, Text, Values
 from acceptance.core.parts import Component
-from acceptance.expect import architecture, sheet
+from acceptance.expect import architecture, derived, sheet
 from acceptance.expect.architecture import Architecture
+from acceptance.expect.derived import Amount
 from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet
-
-# The share of the rate that remains when every element of every product is compared; the burn's
-# `--plain` measures it.
-VERIFIED_SHARE = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +77,14 @@ def burn_overrides(override: Override) -> Iterator[Override]:
             name, override.origin, component=override.component, unlimited=override.unlimited
         )
     elif limit.low is not None:
-        warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
         values: Values = {
             "measurement": override.measurement,
-            "cost": f"{100 * (1 - VERIFIED_SHARE):.0f}",
-            "share": f"{VERIFIED_SHARE:g}",
+            "cost": f"{100 * (1 - derived.book().rows('gemm_floor')[0].share):.0f}",
             "low": Quantity(limit.low, limit.unit),
             "basis": limit.basis,
         }
-        floor = Limit(
-            limit.unit,
-            Message("as_unverified", values),
-            low=VERIFIED_SHARE * limit.low,
-            warn_low=warn,
-        )
-        yield Override(name, override.origin, floor, override.component)
+        found = Amount(limit.low, values, warn=limit.warn_low)
+        yield from derived.floors("gemm_floor", override.component, override.origin, found, (name,))
 
 
 def pattern_overrides(override: Override) -> Iterator[Override]:

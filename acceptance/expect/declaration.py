@@ -2,87 +2,106 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Values, known
+from acceptance.core.message import Message, Text, Values, known
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Pair, Part
+from acceptance.expect import derived, measurements
 from acceptance.expect.compute import burn_overrides, pattern_overrides
-from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
+from acceptance.expect.derived import Amount
+from acceptance.expect.limit_book import Override, at_least, exactly, must_be_zero
+from acceptance.machine.channels import peak_gbs
 from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine
 
-# Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines examined (24 GiB
-# VM: 23.54 seen). One missing module of twelve is 8.3 %, so this floor still detects it.
-RAM_SHARE_SEEN = 0.95
-# numpy's copy and triad reach 60 to 80 % of the channel peak on healthy desktops and servers; at
-# half of it a channel is missing.
-BANDWIDTH_SHARE = 0.5
+_Kind = Callable[[Any, str, Text], Limit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of the machine file: what it is of, where it stands, and how it declares a key."""
+
+    component: Component
+    file: str
+    says: Callable[[str, str], Message]
+    place: tuple[str | int, ...]
+
+    def limits(self, kind: _Kind, **declared: tuple[str, Any]) -> Iterator[Override]:
+        """By measurement, key and declared value; nothing for what the file does not declare."""
+        for name, (key, value) in declared.items():
+            if value is not None:
+                limit = kind(value, measurements.unit(name), self.says(key, repr(value)))
+                place = () if kind is _same else (*self.place, key)
+                yield Override(name, _declared(self.file), limit, self.component, place=place)
+
+
+def _same(_: object, __: str, basis: Text) -> Limit:
+    """A limit for how often something differs from what is declared."""
+    return must_be_zero(basis)
 
 
 def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     """Every declared fact as a limit whose basis names the file and the key."""
 
-    def fact(measurement: str, component: Component, limit: Limit, *place: str | int) -> Override:
-        return Override(measurement, _declared(file), limit, component, place=place)
+    def says(table: str, key: str, value: str) -> Message:
+        return Message("declares", {"file": file, "key": f"{table}{key}", "value": value})
 
-    def says(key: str, value: object) -> Message:
-        return Message("declares", {"file": file, "key": key, "value": repr(value)})
+    def table(component: Component, name: str) -> _Table:
+        return _Table(component, file, partial(says, f"{name}."), (name,))
 
-    cpu = machine.cpu
-    for name, key, count in (
-        ("cpu_sockets", "sockets", cpu.sockets),
-        ("cpu_cores", "cores", cpu.cores),
-        ("cpu_threads", "threads", cpu.threads),
-    ):
-        if count is not None:
-            yield fact(name, CPU, exactly(count, "count", says(f"cpu.{key}", count)), "cpu", key)
-    for name, key, text in (
-        ("cpu_model_differs", "model", cpu.model),
-        ("cpu_governor_differs", "governor", cpu.governor),
-    ):
-        if text is not None:
-            yield fact(name, CPU, must_be_zero(says(f"cpu.{key}", text)))
-    memory = machine.memory
+    def fact(measurement: str, component: Component, limit: Limit) -> Override:
+        return Override(measurement, _declared(file), limit, component)
+
+    cpu, memory, system = machine.cpu, machine.memory, machine.system
+    of_cpu = table(CPU, "cpu")
+    yield from of_cpu.limits(
+        exactly,
+        cpu_sockets=("sockets", cpu.sockets),
+        cpu_cores=("cores", cpu.cores),
+        cpu_threads=("threads", cpu.threads),
+    )
+    yield from of_cpu.limits(
+        _same,
+        cpu_model_differs=("model", cpu.model),
+        cpu_governor_differs=("governor", cpu.governor),
+    )
     if memory.total_gib is not None:
-        declared = says("memory.total_gib", memory.total_gib)
-        basis = Message("declares_memory", {"declared": declared})
-        yield fact(
-            "memory_total",
-            MEMORY,
-            at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis),
-            "memory",
-            "total_gib",
-        )
-    if memory.dimms is not None or memory.dimm:
-        count = memory.dimms if memory.dimms is not None else len(memory.dimm)
-        basis = (
-            says("memory.dimms", count)
-            if memory.dimms is not None
-            else Message("lists_modules", {"file": file, "slots": count})
-        )
-        yield fact("dimm_count", MEMORY, exactly(count, "count", basis))
+        declared = says("memory.", "total_gib", repr(memory.total_gib))
+        size = Amount(memory.total_gib, {"declared": declared})
+        for found in derived.floors("declared_memory", MEMORY, _declared(file), size):
+            yield replace(found, place=("memory", "total_gib"))
+    if memory.dimms is not None:
+        basis = says("memory.", "dimms", repr(memory.dimms))
+        yield fact("dimm_count", MEMORY, exactly(memory.dimms, "count", basis))
+    elif memory.dimm:
+        basis = Message("lists_modules", {"file": file, "slots": len(memory.dimm)})
+        yield fact("dimm_count", MEMORY, exactly(len(memory.dimm), "count", basis))
     for index, dimm in enumerate(memory.dimm):
         yield from _dimm(dimm, file, index)
-    for name, key, text in _system(machine):
-        yield fact(name, SYSTEM, must_be_zero(says(f"system.{key}", text)))
+    yield from table(SYSTEM, "system").limits(
+        _same,
+        board_differs=("board", system.board),
+        bios_version_differs=("bios_version", system.bios_version),
+        kernel_differs=("kernel", system.kernel),
+        driver_differs=("driver", system.driver),
+    )
     for index, disk in enumerate(machine.disk, start=1):
-        component = Part("declared-disk", str(index))
-        yield fact(
-            "disk_count",
-            component,
-            at_least(disk.count, "count", _declares_disk(index, disk, file)),
-        )
+        limit = at_least(disk.count, "count", _declares_disk(index, disk, file))
+        yield fact("disk_count", Part("declared-disk", str(index)), limit)
     for index, link in enumerate(machine.network):
         component = Part("net", link.name)
-        yield fact("link_up", component, at_least(1, "count", says("network.name", link.name)))
-        if link.speed_mbps is not None:
-            basis = says(f"{link.name}, speed_mbps", link.speed_mbps)
-            limit = at_least(link.speed_mbps, "Mbit/s", basis)
-            yield fact("link_speed", component, limit, "network", index, "speed_mbps")
+        basis = says("network.", "name", repr(link.name))
+        yield fact("link_up", component, at_least(1, "count", basis))
+        of_link = partial(says, f"{link.name}, ")
+        yield from _Table(component, file, of_link, ("network", index)).limits(
+            at_least, link_speed=("speed_mbps", link.speed_mbps)
+        )
         for number in link.gpus:
-            basis = says(f"{link.name}, gpus", list(link.gpus))
-            yield fact("gpu_network_differs", Gpu(number), must_be_zero(basis))
+            gpu = _Table(Gpu(number), file, of_link, ("network", index))
+            yield from gpu.limits(_same, gpu_network_differs=("gpus", list(link.gpus)))
     yield from _gpus(machine, file)
     yield from _gpu_pairs(machine, file)
 
@@ -99,42 +118,25 @@ def _declares_disk(index: int, disk: DeclaredDisk, file: str) -> Message:
     return Message("declares_disk", values)
 
 
-def _system(machine: Machine) -> list[tuple[str, str, str]]:
-    system = machine.system
-    rows = (
-        ("board_differs", "board", system.board),
-        ("bios_version_differs", "bios_version", system.bios_version),
-        ("kernel_differs", "kernel", system.kernel),
-        ("driver_differs", "driver", system.driver),
-    )
-    return [(name, key, text) for name, key, text in rows if text is not None]
-
-
 def _declared(file: str) -> Message:
     return Message("declared_in", {"file": file})
 
 
 def _dimm(dimm: DeclaredDimm, file: str, index: int) -> Iterator[Override]:
-    component, origin = Part("dimm", dimm.slot), _declared(file)
+    component = Part("dimm", dimm.slot)
 
     def says(key: str | None = None, value: str | None = None) -> Message:
         return Message("declares_module", known(file=file, slot=dimm.slot, key=key, value=value))
 
-    yield Override("dimm_present", origin, at_least(1, "count", says()), component)
-    if dimm.size_gib is not None:
-        limit = exactly(dimm.size_gib, "GiB", says("size_gib", f"{dimm.size_gib}"))
-        yield Override("dimm_size", origin, limit, component)
-    for name, key, rate in (
-        ("dimm_rated_speed", "rated_mts", dimm.rated_mts),
-        ("dimm_configured_speed", "configured_mts", dimm.configured_mts),
-    ):
-        if rate is not None:
-            limit = at_least(rate, "MT/s", says(key, f"{rate}"))
-            place = ("memory", "dimm", index, key)
-            yield Override(name, origin, limit, component, place=place)
-    if dimm.part_number is not None:
-        limit = must_be_zero(says("part_number", repr(dimm.part_number)))
-        yield Override("dimm_part_number_differs", origin, limit, component)
+    table = _Table(component, file, says, ("memory", "dimm", index))
+    yield Override("dimm_present", _declared(file), at_least(1, "count", says()), component)
+    yield from table.limits(exactly, dimm_size=("size_gib", dimm.size_gib))
+    yield from table.limits(
+        at_least,
+        dimm_rated_speed=("rated_mts", dimm.rated_mts),
+        dimm_configured_speed=("configured_mts", dimm.configured_mts),
+    )
+    yield from table.limits(_same, dimm_part_number_differs=("part_number", dimm.part_number))
 
 
 def _gpus(machine: Machine, file: str) -> Iterator[Override]:
@@ -142,35 +144,22 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
     if count is not None:
         basis = Message("declares_gpus", {"file": file, "n": count})
         yield Override("gpu_count", origin, exactly(count, "count", basis), MACHINE)
-    position = 0
-    for index, gpu in enumerate(machine.gpu):
-        for _ in range(gpu.count):
-            component = Gpu(position)
-            position += 1
-            declares = functools.partial(_gpu_says, file, str(component))
-            for name, key, text in (
-                ("gpu_model_differs", "model", gpu.model),
-                ("gpu_pci_id_differs", "pci_id", gpu.pci_id),
-                ("gpu_address_differs", "address", gpu.address),
-            ):
-                if text is not None:
-                    limit = must_be_zero(declares(key, repr(text)))
-                    yield Override(name, origin, limit, component)
-            if gpu.link_width is not None:
-                basis = declares("link_width", f"{gpu.link_width}")
-                limit = at_least(gpu.link_width, "count", basis)
-                place = ("gpu", index, "link_width")
-                yield Override("gpu_link_width_max", origin, limit, component, place=place)
-            if gpu.link_gen is not None:
-                basis = declares("link_gen", f"{gpu.link_gen}")
-                limit = at_least(gpu.link_gen, "count", basis)
-                place = ("gpu", index, "link_gen")
-                yield Override("gpu_link_gen_max", origin, limit, component, place=place)
-            if gpu.nvlink_links is not None:
-                basis = declares("nvlink_links", f"{gpu.nvlink_links}")
-                limit = exactly(gpu.nvlink_links, "count", basis)
-                place = ("gpu", index, "nvlink_links")
-                yield Override("nvlink_active", origin, limit, component, place=place)
+    listed = [(at, gpu) for at, gpu in enumerate(machine.gpu) for _ in range(gpu.count)]
+    for position, (at, gpu) in enumerate(listed):
+        component = Gpu(position)
+        table = _Table(component, file, partial(_gpu_says, file, str(component)), ("gpu", at))
+        yield from table.limits(
+            _same,
+            gpu_model_differs=("model", gpu.model),
+            gpu_pci_id_differs=("pci_id", gpu.pci_id),
+            gpu_address_differs=("address", gpu.address),
+        )
+        yield from table.limits(
+            at_least,
+            gpu_link_width_max=("link_width", gpu.link_width),
+            gpu_link_gen_max=("link_gen", gpu.link_gen),
+        )
+        yield from table.limits(exactly, nvlink_active=("nvlink_links", gpu.nvlink_links))
 
 
 def _gpu_says(file: str, component: str, key: str, value: str) -> Message:
@@ -184,23 +173,26 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
     for index, pair in enumerate(machine.gpu_pair):
         for first, second in (pair.between, pair.between[::-1]):
             component = Pair(Gpu(first), Gpu(second))
-            values: Values = {"file": file, "between": f"[{pair.between[0]}, {pair.between[1]}]"}
-            if pair.path is not None:
-                told: Values = {**values, "key": "path", "value": repr(pair.path)}
-                limit = must_be_zero(Message("declares_pair", told))
-                yield Override("gpu_path_differs", origin, limit, component)
+            says = partial(_pair_says, file, f"[{pair.between[0]}, {pair.between[1]}]")
+            table = _Table(component, file, says, ("gpu_pair", index))
+            yield from table.limits(_same, gpu_path_differs=("path", pair.path))
             if pair.p2p is not None:
-                told = {**values, "key": "p2p", "value": str(pair.p2p).lower()}
-                limit = exactly(int(pair.p2p), "count", Message("declares_pair", told))
-                yield Override("p2p_supported", origin, limit, component)
+                basis = says("p2p", str(pair.p2p).lower())
+                yield Override(
+                    "p2p_supported", origin, exactly(int(pair.p2p), "count", basis), component
+                )
                 if pair.p2p:
-                    meant = Limit("count", Message("declares_pair", told), high=1)
+                    meant = Limit("count", basis, high=1)
                     yield Override("transport_doubts", origin, meant, component)
             if pair.write_gbs is not None:
-                told = {**values, "key": "write_gbs", "value": f"{pair.write_gbs:g}"}
-                limit = at_least(pair.write_gbs, "GB/s", Message("declares_pair", told))
+                limit = at_least(pair.write_gbs, "GB/s", says("write_gbs", f"{pair.write_gbs:g}"))
                 place = ("gpu_pair", index, "write_gbs")
                 yield Override("p2p_write", origin, limit, component, place=place)
+
+
+def _pair_says(file: str, between: str, key: str, value: str) -> Message:
+    values = {"file": file, "between": between, "key": key, "value": value}
+    return Message("declares_pair", values)
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
@@ -233,8 +225,10 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
 
     Only where the DIMMs' rate is known and the machine file declares the channels.
     """
-    if rates_mts and machine.memory.channels is not None:
-        floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)
-        for name in ("memory_copy", "memory_triad"):
-            origin = Message("from_modules", {"file": file})
-            yield Override(name, origin, at_least(floor, "GB/s", basis))
+    channels = machine.memory.channels
+    if rates_mts and channels is not None:
+        slowest = min(rates_mts)  # which all run at
+        peak = peak_gbs(slowest, channels)
+        values: Values = {"rate": slowest, "channels": channels, "peak": f"{peak:.1f}"}
+        origin = Message("from_modules", {"file": file})
+        yield from derived.floors("channels", None, origin, Amount(peak, values))

@@ -18,13 +18,11 @@ from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 from acceptance.machine import disk_link, pcie
 from acceptance.machine.disk_link import SataLink
+from acceptance.machine.thresholds import thresholds
 from acceptance.machine.toml_place import line_of
 
 # Bytes of a random read, in our measurements and in the vendors'.
 BLOCK_BYTES = 4096
-# How far a disk's size may lie from the sheet's. Sold sizes lie 2.4 % apart at least (1000 and 1024
-# GB), real ones within 0.1 % of what is sold (1000.2 GB).
-SIZE_TOLERANCE = 0.01
 
 Lanes = Annotated[int, msgspec.Meta(ge=1, le=16)]
 Size = Annotated[int, msgspec.Meta(ge=100, le=1_000_000)]
@@ -83,7 +81,7 @@ class DiskSheet(Strict, frozen=True):
             (
                 one
                 for one in self.variant
-                if abs(size_bytes - one.gb * 10**9) <= SIZE_TOLERANCE * one.gb * 10**9
+                if abs(size_bytes - one.gb * 10**9) <= thresholds().disk.sheet * one.gb * 10**9
             ),
             None,
         )
@@ -139,7 +137,7 @@ def _figure_problem(sheet: DiskSheet) -> _Problem | None:
     assert most is not None  # the link is there, and of a known generation
     last = 0
     for at, one in enumerate(sheet.variant):
-        if one.gb <= last * (1 + 2 * SIZE_TOLERANCE):
+        if one.gb <= last * (1 + 2 * thresholds().disk.sheet):
             return ("variant", at, "gb"), f"{one.gb} GB must be more than the {last} GB before it"
         last = one.gb
         for key in ("read_gbs", "write_gbs"):

@@ -8,33 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, Values
 from acceptance.core.parts import Component
+from acceptance.expect import derived
+from acceptance.expect.derived import Amount
 from acceptance.expect.gpu_pair import PairFacts, Side, pair_limits
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly, unless_limited
 from acceptance.expect.sheet import Sheet, SheetNvLink, find
 from acceptance.machine import pcie
 
-# Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5
-# (0.82), H100 in a VM 51 of 63 (0.81), H200 55.5 (0.88). A card one generation lower, or with half
-# the lanes, reaches 0.51 at most.
-COPY_SHARE = 0.75
-# Relative to the published rate of a link; NVML itself reports up to 7 % more (26.562 of 25, 53.125
-# of 50). A slower link is slower by far more.
-LINK_SHARE = 0.98
-# ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver
-# keeps a little.
-MEMORY_SHARE = 0.93
-COPIES = (
-    "copy_h2d",
-    "copy_d2h",
-    "copy_own_h2d",
-    "copy_own_d2h",
-    "bandwidth_test_h2d",
-    "bandwidth_test_d2h",
-)
+
+class Link(NamedTuple):
+    """The PCI Express link that card and slot have together: GB/s in one direction, and why."""
+
+    rate: float
+    formula: Message
+    generation: Message
+    width: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +63,15 @@ class GpuFacts:
         """The most lanes of card and slot together; None where neither is known."""
         return pcie.link_maximum(pcie.told_width, self.card_link_width, self.slot_link_width)
 
+    @property
+    def link(self) -> Link | None:
+        """The link; None where generation and width are not both known."""
+        generation, width = self.link_generation, self.link_width
+        rate = pcie.data_rate(generation.value, width.value) if generation and width else None
+        if generation is None or width is None or rate is None:
+            return None
+        return Link(*rate, generation.told, width.told)
+
 
 def gpu_limits(
     gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
@@ -104,26 +106,11 @@ def _link(gpu: GpuFacts) -> Iterator[Override]:
         else:
             basis = Message("under_load", {"most": found.told})
             yield Override(name, origin, at_least(found.value, "count", basis), gpu.name)
-    limit = _copy(generation, width)
-    for name in COPIES:
-        why = None if limit else unless_limited(Message("link_not_known"))
-        yield Override(name, origin, limit, gpu.name, why)
-
-
-def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -> Limit | None:
-    if generation is None or width is None:
-        return None
-    rate = pcie.data_rate(generation.value, width.value)
-    if rate is None:
-        return None
-    values: Values = {
-        "share": f"{COPY_SHARE:g}",
-        "rate": f"{rate[0]:.1f}",
-        "formula": rate[1],
-        "generation": generation.told,
-        "width": width.told,
-    }
-    return at_least(COPY_SHARE * rate[0], "GB/s", Message("share_of_link", values))
+    link = gpu.link
+    copies: Amount | Message = unless_limited(Message("link_not_known"))
+    if link is not None:
+        copies = Amount(link.rate, {**link._asdict(), "rate": f"{link.rate:.1f}"})
+    yield from derived.floors("link", gpu.name, origin, copies)
 
 
 def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> Iterator[Override]:
@@ -141,12 +128,9 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> It
     if sheet is None or sheet.nvlink is None:
         yield Override("nvlink_speed", origin, component=gpu.name, unlimited=reason)
         return
-    speed = sheet.nvlink.link_gbs
-    one = one_nvlink(sheet, sheet.nvlink)
-    basis = Message(
-        "share_of_nvlink", {"share": f"{LINK_SHARE:g}", "speed": f"{speed:g}", "link": one}
-    )
-    yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", basis), gpu.name)
+    speed, one = sheet.nvlink.link_gbs, one_nvlink(sheet, sheet.nvlink)
+    rate = Amount(speed, {"speed": f"{speed:g}", "link": one})
+    yield from derived.floors("nvlink", gpu.name, origin, rate)
 
 
 def one_nvlink(sheet: Sheet, nvlink: SheetNvLink) -> Message:
@@ -184,29 +168,27 @@ def _links(
 
 def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     """Limits of the number of multiprocessors and of the memory size."""
-    for name, key in (("gpu_sm_count", "sm"), ("gpu_memory_total", "memory.gib")):
-        doubt = sheet.doubt(key) if sheet else None
-        if sheet is None or doubt:
-            reason = (
-                unless_limited(Message("sheet_figure_doubtful", {"doubt": doubt}))
-                if doubt
-                else _no_sheet(gpu)
-            )
-            origin = sheet.origin if sheet else NO_SHEET
-            yield Override(name, origin, component=gpu.name, unlimited=reason)
-            continue
-        if key == "sm":
-            basis = Message("multiprocessors_of", {"card": sheet.card, "number": sheet.sm})
-            limit = exactly(sheet.sm, "count", basis)
-        else:
-            values: Values = {
-                "share": f"{MEMORY_SHARE:g}",
-                "size": f"{sheet.memory.gib:g}",
-                "card": sheet.card,
-            }
-            basis = Message("memory_of", values)
-            limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", basis)
-        yield Override(name, sheet.origin, limit, gpu.name)
+    origin = sheet.origin if sheet else NO_SHEET
+    number = _figure(gpu, sheet, "sm")
+    if isinstance(number, Message):
+        yield Override("gpu_sm_count", origin, component=gpu.name, unlimited=number)
+    else:
+        basis = Message("multiprocessors_of", {"card": number.card, "number": number.sm})
+        yield Override("gpu_sm_count", origin, exactly(number.sm, "count", basis), gpu.name)
+    found: Sheet | Amount | Message = _figure(gpu, sheet, "memory.gib")
+    if isinstance(found, Sheet):
+        gib = found.memory.gib
+        found = Amount(gib, {"size": f"{gib:g}", "card": found.card})
+    yield from derived.floors("memory_size", gpu.name, origin, found)
+
+
+def _figure(gpu: GpuFacts, sheet: Sheet | None, key: str) -> Sheet | Message:
+    """The sheet that has a figure, or why the card is held against none."""
+    if sheet is None:
+        return _no_sheet(gpu)
+    if doubt := sheet.doubt(key):
+        return unless_limited(Message("sheet_figure_doubtful", {"doubt": doubt}))
+    return sheet
 
 
 def _no_sheet(gpu: GpuFacts) -> Message:

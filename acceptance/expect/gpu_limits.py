@@ -12,7 +12,7 @@ from acceptance.core import parts
 from acceptance.core.limit import MIB, Limit
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import Component
-from acceptance.expect import architecture, sheet, sheet_figures
+from acceptance.expect import architecture, derived, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings
 from acceptance.expect.collective import collective_limits
 from acceptance.expect.compute import ComputeFacts, compute_limits
@@ -68,9 +68,9 @@ def overrides(
             and traits.memory_thermometer
             and traits.memory_max_temperature_c is not None
         ):
-            highest = traits.memory_max_temperature_c
+            highest, warn = traits.memory_max_temperature_c, derived.figures().memory_warn_c.value
             basis = Message("highest_of_memory", {"highest": f"{highest:g}"})
-            limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
+            limit = Limit("degC", basis, high=highest, warn_high=highest - warn)
             yield Override("gpu_memory_temperature", Message("told_by_driver"), limit, gpu.name)
 
 

@@ -7,24 +7,11 @@ from dataclasses import dataclass
 
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import Component, Pair
-from acceptance.expect.limit_book import (
-    NO_SHEET,
-    PAIR_TABLE,
-    Override,
-    at_least,
-    exactly,
-    unless_limited,
-)
+from acceptance.expect import derived
+from acceptance.expect.derived import Amount
+from acceptance.expect.limit_book import NO_SHEET, PAIR_TABLE, Override, exactly, unless_limited
 from acceptance.expect.sheet import Sheet
 
-# Over NVLink, relative to copies through the host: 3090 Ti 8.5 times, H100 9.7, A100 12. The lowest
-# possible gain, one V100 link beside a whole Gen3 x16, is still above 2.
-NVLINK_GAIN = 2.0
-# Without NVLink both go over PCI Express: equal within the noise (4090: 1.00 to 1.02), or faster
-# without the host between.
-PCIE_GAIN = 0.9
-# Healthy pairs: 3090 Ti 52.8 of 56.3 GB/s (0.94), A100 270 of 300 (0.90), H100 365 of 450 (0.81).
-WRITE_SHARE = 0.65
 FROM_PATH = Message("from_path")
 
 
@@ -59,8 +46,20 @@ def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[O
     `pair` is None where NVML says nothing of the pair.
     """
     yield _supported(first, second, pair)
-    yield _gain(Pair(first.name, second.name), pair)
-    yield from (_write(name, first, second, pair) for name in WRITES)
+    component = Pair(first.name, second.name)
+    joined = pair.nvlinks if pair is not None else 0
+    without = "peers" if pair is not None and pair.p2p == "ok" else "host"
+    yield from derived.floors(
+        f"copy_off_{'nvlink' if joined else without}",
+        component,
+        FROM_PATH,
+        Amount(values={"links": joined} if joined else {}),
+    )
+    links: Amount | Message = Message("path_decides")
+    if joined:
+        unknown = unless_limited(Message("nvlink_rate_not_known"))
+        links = nvlinks(pair, first.sheet, second.sheet) or unknown
+    yield from derived.floors("nvlinks", component, FROM_PATH, links)
 
 
 def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
@@ -101,39 +100,11 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
     return held(1 if pair.nvlinks else 0, Message(code, {"card": model.card}))
 
 
-def _gain(component: Component, pair: PairFacts | None) -> Override:
-    floor = PCIE_GAIN
-    if pair is not None and pair.nvlinks:
-        floor = NVLINK_GAIN
-        basis = Message("gain_of_nvlink", {"factor": f"{floor:g}", "links": pair.nvlinks})
-    elif pair is not None and pair.p2p == "ok":
-        basis = Message("gain_of_peers", {"factor": f"{floor:g}"})
-    else:
-        basis = Message("gain_of_none", {"factor": f"{floor:g}"})
-    return Override("p2p_gain", FROM_PATH, at_least(floor, "ratio", basis), component)
-
-
-# Write bandwidths from one GPU to another, each measured by a program of its own:
-# p2pBandwidthLatencyTest, nvbandwidth twice, our copy load.
-WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
-
-
-def _write(name: str, first: Side, second: Side, pair: PairFacts | None) -> Override:
-    component = Pair(first.name, second.name)
-    if pair is None or not pair.nvlinks:
-        reason = Message("path_decides")
-        return Override(name, FROM_PATH, component=component, unlimited=reason)
-    links = [
-        side.sheet.nvlink
-        for side in (first, second)
-        if side.sheet is not None and side.sheet.nvlink is not None
-    ]
-    if not links:
-        reason = unless_limited(Message("nvlink_rate_not_known"))
-        return Override(name, FROM_PATH, component=component, unlimited=reason)
+def nvlinks(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> Amount | None:
+    """The NVLinks that join two GPUs; None without any, or where their rate is not known."""
+    links = [one.nvlink for one in (first, second) if one is not None and one.nvlink is not None]
+    if pair is None or not pair.nvlinks or not links:
+        return None
     speed = min(link.link_gbs for link in links)
-    values: Values = {"share": f"{WRITE_SHARE:g}", "links": pair.nvlinks, "speed": f"{speed:g}"}
-    limit = at_least(
-        WRITE_SHARE * pair.nvlinks * speed, "GB/s", Message("share_of_nvlinks", values)
-    )
-    return Override(name, FROM_PATH, limit, component)
+    values: Values = {"links": pair.nvlinks, "speed": f"{speed:g}"}
+    return Amount(pair.nvlinks * speed, values)

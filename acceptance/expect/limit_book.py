@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Term, Text, Values
+from acceptance.core.message import Message, Term, Text
 from acceptance.core.parts import Component
 from acceptance.expect.measurements import Measurements
-from acceptance.machine.channels import peak_gbs
 
 # The origins of entries without a limit because the GPU's model is not known. Measurements that
 # have no limit on purpose have another origin.
@@ -123,21 +122,6 @@ def at_least(value: float, unit: str, basis: Text) -> Limit:
 def must_be_zero(basis: Text) -> Limit:
     """A limit for counts of what must not happen."""
     return Limit(unit="count", basis=basis, high=0.0)
-
-
-def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, Message]:
-    """The bandwidth floor of known DIMMs in GB/s, and its derivation.
-
-    fraction x rate x 64 bit x channels / 8, with the rate of the slowest DIMM, which all run at.
-    """
-    peak = peak_gbs(min(rate_mts), channels)
-    values: Values = {
-        "share": f"{fraction:g}",
-        "rate": min(rate_mts),
-        "channels": channels,
-        "peak": f"{peak:.1f}",
-    }
-    return fraction * peak, Message("channels_rate", values)
 
 
 def unless_limited(why: Text | Term) -> Message:

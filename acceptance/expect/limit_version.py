@@ -1,11 +1,12 @@
 """The version of rigproof's own limits, and the digest over them.
 
 Limits are what values are held against: the families, the sheets of GPUs and disks with the
-architectures, what a new disk may have used up, the rules for noise, drift, changes and pairs of
-nodes, and the thresholds. Not among them are causes and kernel messages (which say what a finding
-means), profiles (how much is tested, and for how long), translations and examples: these have the
-digest of the package, and so has the code that calculates limits from the sheets. The digest is
-over the data, not over the text of the files: comments and the words of advice do not change it.
+architectures, the shares and ceilings of what a machine has, the rules for noise, drift, changes
+and pairs of nodes, and the thresholds. Not among them are causes and kernel messages (which say
+what a finding means), profiles (how much is tested, and for how long), translations and examples:
+these have the digest of the package, and so has the code that calculates limits from these numbers.
+The digest is over the data, not over the text of the files: comments and the words of advice do not
+change it.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from acceptance.core.strict import Strict
 FILE = "limits.toml"
 LIMITS = (
     "changes.toml",
+    "derived.toml",
     "disks",
     "drift.toml",
     "loosest.toml",
     "measurements",
     "models",
-    "new_disk.toml",
     "noise.toml",
     "pairs.toml",
     "sheets.toml",

@@ -405,3 +405,8 @@ def _conditions(advice: Advice, *known: Collection[str]) -> None:
 def shipped() -> Measurements:
     """The families that rigproof ships. Raises DataFileError."""
     return read(resources.locate("measurements"))
+
+
+def unit(name: str) -> str:
+    """The unit of a measurement of rigproof's own."""
+    return shipped().by_name[name].unit

@@ -1,29 +1,18 @@
-"""The possible range of every reading of a GPU's sensors, and of a processor's temperature. Pure.
+"""The possible range of every reading of a GPU's sensors.
 
 A value outside its range was not measured: drivers give 0, -128 or all ones for a sensor that does
 not answer, and such a number must neither prove good cooling nor accuse a card. Ranges are wide, so
-that no healthy card leaves them; limits are separate.
+that no healthy card leaves them, and stand in `thresholds.toml`; limits are separate.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from acceptance.core import clock_reasons
+from acceptance.machine.thresholds import Range, thresholds
 
-Range = tuple[float, float]
-
-# A chip shuts down at about 105 degC, GDDR6X memory is specified to 110; a card that is on is above
-# freezing.
-_CHIP_C: Range = (1.0, 130.0)
-_MEMORY_C: Range = (1.0, 150.0)
-# Of a processor's sensor: 0 and below of one that is dead, 127 and 255 degC of one that did not
-# convert. Processors shut down at 100 to 125 degC.
-CPU_C: Range = (1.0, 126.0)
-# 32-bit counters read as all ones on a card that has fallen off the bus, and
-# NVML_VALUE_NOT_AVAILABLE is all ones too (nvml.h).
-_COUNTER: Range = (0.0, 2.0**32 - 2)
-_FLAG: Range = (0.0, 1.0)
 _FLAGS = (
     clock_reasons.IDLE,
     clock_reasons.CLOCKS_SET,
@@ -59,29 +48,31 @@ _SETTINGS = ("power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabl
 THROUGHPUT = ("pcie_tx_gb_s", "pcie_rx_gb_s", "nvlink_tx_gb_s", "nvlink_rx_gb_s")
 # Sampled once a second; every other reading five times a second.
 SLOW = frozenset((*_TIMES, *_COUNTERS, *_SETTINGS))
-RANGES: dict[str, Range] = {
-    "temperature_c": _CHIP_C,
-    "memory_temperature_c": _MEMORY_C,
-    "temperature_margin_c": (-60.0, 130.0),
-    "power_w": (0.1, 3000.0),
-    "power_limit_w": (1.0, 3000.0),
-    "energy_j": (1e-3, 1e13),
-    "sm_clock_mhz": (1.0, 6000.0),
-    "application_clock_mhz": (1.0, 6000.0),
-    "memory_clock_mhz": (1.0, 40000.0),
-    "utilisation": (0.0, 1.0),
-    "fan": (0.0, 2.0),  # "may exceed 100 % in certain cases" (nvml.h, nvmlDeviceGetFanSpeed)
-    "link_gen": (1.0, 8.0),
-    "link_width": (1.0, 32.0),
-    **dict.fromkeys((*_FLAGS, "ecc_enabled", "mig_enabled"), _FLAG),
-    **dict.fromkeys(_TIMES, (0.0, 1e10)),
-    **dict.fromkeys(_COUNTERS, _COUNTER),
-}
-# Momentary power of healthy cards reaches 1.35 of the limit in pulses (two H200, 943 of 700 W);
-# twice the limit is no valid reading.
-_POWER_FACTOR = 2.0
-# Clocks are reported in steps of some MHz, and never above the card's highest.
-_CLOCK_FACTOR = 1.05
+
+
+@functools.cache
+def ranges() -> Mapping[str, Range]:
+    """The possible values by reading, of any card."""
+    by = thresholds().range
+    kinds = {
+        "temperature_c": by.chip_c,
+        "memory_temperature_c": by.memory_c,
+        "temperature_margin_c": by.margin_c,
+        "power_w": by.power_w,
+        "power_limit_w": by.power_limit_w,
+        "energy_j": by.energy_j,
+        "sm_clock_mhz": by.clock_mhz,
+        "application_clock_mhz": by.clock_mhz,
+        "memory_clock_mhz": by.memory_clock_mhz,
+        "utilisation": by.share,
+        "fan": by.fan,
+        "link_gen": by.link_gen,
+        "link_width": by.link_width,
+        **dict.fromkeys((*_FLAGS, "ecc_enabled", "mig_enabled"), by.share),
+        **dict.fromkeys(_TIMES, by.time_s),
+        **dict.fromkeys(_COUNTERS, by.counter),
+    }
+    return {name: one.between for name, one in kinds.items()}
 
 
 def card_ranges(
@@ -93,25 +84,25 @@ def card_ranges(
 
     Narrowed by its own power limits and highest clocks, where the driver reports them.
     """
-    found = dict(RANGES)
+    found, own = dict(ranges()), thresholds().own_range
     limits = [one for one in power_limits_w if one]
     if limits:
-        found["power_w"] = (RANGES["power_w"][0], _POWER_FACTOR * max(limits))
+        found["power_w"] = (found["power_w"][0], own.power * max(limits))
     for name, highest in (
         ("sm_clock_mhz", highest_sm_mhz),
         ("memory_clock_mhz", highest_memory_mhz),
     ):
         if highest:
-            found[name] = (RANGES[name][0], _CLOCK_FACTOR * highest)
+            found[name] = (found[name][0], own.clock * highest)
     return found
 
 
-def outside(ranges: Mapping[str, Range], name: str, value: float) -> bool:
+def outside(within: Mapping[str, Range], name: str, value: float) -> bool:
     """Whether a reading is out of its range; NaN is.
 
     A reading without a range never is.
     """
-    if name not in ranges:
+    if name not in within:
         return False
-    low, high = ranges[name]
+    low, high = within[name]
     return not low <= value <= high

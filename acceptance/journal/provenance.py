@@ -16,12 +16,15 @@ from acceptance.process.deadline import Deadline
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Folders of the package that only a wheel has: data files, and what the image is made from.
 WHEEL_ONLY = ("_fixtures", "_source")
-_DATA = (
+# As pyproject.toml has them for the wheel.
+DATA = (
     "causes.toml",
     "changes.toml",
+    "derived.toml",
     "disks",
     "drift.toml",
     "events",
+    "injections.toml",
     "limits.toml",
     "loosest.toml",
     "locale",
@@ -46,7 +49,7 @@ def _files() -> Iterator[tuple[str, Path]]:
             and relative.parts[0] not in WHEEL_ONLY
         ):
             yield f"acceptance/{relative.as_posix()}", path
-    for name in _DATA:
+    for name in DATA:
         place = resources.locate(name)
         for path in [place] if place.is_file() else place.rglob("*"):
             if path.suffix in (".toml", ".po"):

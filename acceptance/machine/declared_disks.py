@@ -8,8 +8,7 @@ from acceptance.core.parts import Component
 from acceptance.core.plain_text import same_text
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.machine_file import DeclaredDisk, Machine
-
-DISK_SHARE = 0.98  # makers round sizes; 2 % less is another model
+from acceptance.machine.thresholds import thresholds
 
 
 def describes(declared: DeclaredDisk, disk: Disk) -> bool:
@@ -20,7 +19,7 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
         and (declared.firmware is None or same_text(declared.firmware, disk.firmware))
         and (
             declared.size_gb is None
-            or known(disk.size_bytes) >= DISK_SHARE * declared.size_gb * 1e9
+            or known(disk.size_bytes) >= thresholds().disk.declared * declared.size_gb * 1e9
         )
     )
 

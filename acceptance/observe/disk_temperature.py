@@ -15,11 +15,8 @@ from pathlib import Path
 
 from acceptance.core.parts import Component
 from acceptance.machine.inventory import Disk
+from acceptance.machine.thresholds import thresholds
 from acceptance.observe import sysfs
-
-# Beyond this a threshold is one that nobody has set: NVMe drives give 65535 K for it. A drive that
-# gives 0 K, or more than this, has not measured its temperature.
-LEAST_C, MOST_C = -60.0, 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,8 @@ class Thermometer:
     def now(self) -> float | None:
         """The temperature at this moment; None where the drive does not answer with one."""
         value = _celsius(self.input)
-        return value if value is not None and LEAST_C < value < MOST_C else None
+        low, high = thresholds().range.disk_c.between
+        return value if value is not None and low < value < high else None
 
 
 def find(name: str, root: Path = Path("/")) -> Thermometer | None:
@@ -71,4 +69,5 @@ def _celsius(path: Path) -> float | None:
 
 def _threshold(path: Path) -> float | None:
     value = _celsius(path)
-    return value if value is not None and 0.0 < value < MOST_C else None
+    _, high = thresholds().range.disk_c.between
+    return value if value is not None and 0.0 < value < high else None

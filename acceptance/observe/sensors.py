@@ -14,7 +14,7 @@ from pathlib import Path
 
 from acceptance.core.evidence import Sample
 from acceptance.core.parts import Component
-from acceptance.expect.sensor_range import CPU_C
+from acceptance.machine.thresholds import thresholds
 
 # Unit of every reading. Raw fields have it in their name too.
 UNITS = {
@@ -78,7 +78,7 @@ def _celsius(path: Path) -> float | None:
 
 
 def _is_possible(celsius: float) -> bool:
-    low, high = CPU_C
+    low, high = thresholds().range.cpu_c.between
     return low <= celsius <= high
 
 

@@ -171,7 +171,7 @@ class Margins:
 def _reading(values: Mapping[str, float] | None, name: str) -> float | None:
     """A reading, unless no sensor can give it."""
     value = None if values is None else values.get(name)
-    if value is None or sensor_range.outside(sensor_range.RANGES, name, value):
+    if value is None or sensor_range.outside(sensor_range.ranges(), name, value):
         return None
     return value
 

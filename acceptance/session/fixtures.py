@@ -33,17 +33,18 @@ from acceptance.core.record import (
 )
 from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.gpu_history import GpuHistory
-from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
+from acceptance.diagnosis.gpu_work import idle_reason
 from acceptance.diagnosis.series import Series
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect import site_sheets
-from acceptance.expect.sensor_range import Range, card_ranges
+from acceptance.expect.sensor_range import card_ranges
 from acceptance.expect.sheet import Sheet
 from acceptance.journal import clock, reader
 from acceptance.journal import segment as journal_segment
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.machine.thresholds import Range, thresholds
 from acceptance.observe import pci
 from acceptance.observe.event import PartKind
 from acceptance.observe.sensors import UNITS
@@ -361,7 +362,7 @@ class SessionFixtures:
         The time counts from `begin_s`, in seconds since boot. Waits for samples that cover the
         present moment.
         """
-        if planned.gpu_load_s < HEATS_S:
+        if planned.gpu_load_s < thresholds().work.load_s:
             return
         end_s = clock.boot_s()
         if (self.run_dir / reader.GPU_TELEMETRY).is_file():

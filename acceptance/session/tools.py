@@ -19,13 +19,14 @@ from acceptance.core.parts import MACHINE, Component
 from acceptance.core.unmeasured import Gap
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
+from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
 from acceptance.session import gpu_identity
 from acceptance.session.check import ErrorInLines
 from acceptance.session.loads import Place
 from acceptance.session.stage import Part
 from acceptance.tools import device_query, fio, gpu_burn, stress_ng, stressapptest
-from acceptance.tools.proof import EARLY, ToolError, Unnamed, option, prove
+from acceptance.tools.proof import ToolError, Unnamed, option, prove
 from acceptance.tools.reading import Reading, ToolOutput
 from acceptance.wording.errors import said
 
@@ -312,8 +313,8 @@ def _time(done: ProgramResult, output: ToolOutput, reading: str) -> Message | No
     """Where the tool's own time is too short, or longer than its process ran."""
     (worked_s,), due_s = output.reading(reading).values(), _LEAST_S[output.tool](done.argv)
     about: Values = {"tool": output.tool, "worked": f"{worked_s:.4g}"}
-    if worked_s < EARLY * due_s:
+    if worked_s < thresholds().program.ran * due_s:
         return Message("worked_less", {**about, "due": f"{due_s:.4g}"})
-    if worked_s * EARLY > done.seconds:
+    if worked_s * thresholds().program.ran > done.seconds:
         return Message("worked_longer", {**about, "ended": f"{done.seconds:.1f}"})
     return None

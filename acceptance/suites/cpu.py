@@ -11,11 +11,10 @@ from acceptance.core.dtype import CPU_DTYPES, DtypeName
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import CPU
 from acceptance.diagnosis.series import Series
-from acceptance.expect.sensor_range import CPU_C
-from acceptance.expect.thresholds import thresholds
 from acceptance.loads.cpu.contract import GEMM, Gemm, Groups
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
+from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
 from acceptance.session.check import Check
 from acceptance.session.loads import Loads, Place
@@ -28,8 +27,6 @@ from acceptance.tools.proof import ToolError
 from acceptance.wording.errors import WordedError
 
 NamedSpans = Sequence[tuple[str, float, float]]
-
-LATE_S = 5.0  # a reading whose last sample is older than this at the end has stopped
 
 
 class SensorUnread(WordedError):
@@ -136,13 +133,14 @@ def test_cooling(telemetry: Mapping[str, Series], load_spans: NamedSpans, check:
     throttle counters over the whole run. A temperature that no sensor can mean is left out; a
     sensor that failed in more than one sample in ten of a check was not measured.
     """
+    low, _ = thresholds().range.cpu_c.between
     dead = None
     if "cpu_temperature_c" in telemetry:
         warm = telemetry["cpu_temperature_c"]
         alive = _possible(warm)
         dead = None if alive.points else warm.maximum()
         telemetry = {**telemetry, warm.name: alive if alive.points else warm}
-        if dead is None or dead < CPU_C[0]:
+        if dead is None or dead < low:
             check("cpu_temperature", {CPU: telemetry[warm.name].maximum()})
     if "cpu_throttle_count" in telemetry:
         check("cpu_throttle_events", {CPU: telemetry["cpu_throttle_count"].growth()})
@@ -153,7 +151,7 @@ def test_cooling(telemetry: Mapping[str, Series], load_spans: NamedSpans, check:
         if (gap := coverage_gap(name, telemetry) or patches(name, telemetry, load_spans))
     ]
     if dead is not None:  # no processor under load is so cold, and none runs so hot
-        cold = dead < CPU_C[0]
+        cold = dead < low
         highest = dead if cold else telemetry["cpu_temperature_c"].minimum()
         code = "sensor_cold" if cold else "sensor_hot"
         gaps.append(Message(code, {"highest": f"{highest:g}"}))
@@ -166,7 +164,7 @@ def _possible(warm: Series) -> Series:
 
     Of the least, the mean and the highest of some seconds all must be possible.
     """
-    low, high = CPU_C
+    low, high = thresholds().range.cpu_c.between
     impossible = {moment for moment, value in warm.points if not low <= value <= high}
     return replace(warm, points=tuple(one for one in warm.points if one[0] not in impossible))
 
@@ -211,7 +209,7 @@ def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> Message | None:
     if len(moments) < due:
         values: Values = {"reading": name, "count": len(moments), "seconds": f"{span:.0f}"}
         return Message("few_samples", values)
-    if ended - max(moments) > LATE_S:
+    if ended - max(moments) > thresholds().host_sensor.late_s:
         since = f"{ended - max(moments):.0f}"
         return Message("last_read_before_end", {"reading": name, "seconds": since})
     return None

@@ -16,8 +16,6 @@ from acceptance.core.message import Listed, Message, Quantity, Text, Values
 from acceptance.core.message import known as known_values
 from acceptance.core.parts import SYSTEM, Component
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
-from acceptance.expect import new_disk
-from acceptance.expect.thresholds import thresholds
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.storage.contract import (
     CHECKPOINT,
@@ -39,6 +37,7 @@ from acceptance.loads.storage.contract import (
 from acceptance.machine import disk_link
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory, known
+from acceptance.machine.thresholds import thresholds
 from acceptance.observe import (
     disk_counts,
     disk_links,
@@ -217,7 +216,7 @@ def test_smart_health(
         if not disk_counts.offered(health):
             beyond.skip(name, no_answer(Message("disk_counts_none")))
         elif name in new:
-            most = new_disk.shipped().most_used_percent
+            most = thresholds().new_disk.most_used_percent
             beyond.count(name, disk_counts.beyond_new(health, most))
         if disk.kind == "nvme" and health.percentage_used is None:
             # every NVMe disk has it (NVMe base specification)

@@ -23,6 +23,7 @@ from acceptance.diagnosis.gpu_work import power_trouble
 from acceptance.machine.gpu import Gpu, joined, uuids
 from acceptance.machine.gpu_health import READINGS
 from acceptance.machine.inventory import NvmlAnswer
+from acceptance.machine.thresholds import thresholds
 from acceptance.observe import nvml
 from acceptance.observe.readiness import fabric_obstacles
 from acceptance.process.deadline import Deadline
@@ -33,10 +34,6 @@ from acceptance.wording.errors import WordedError, each_once
 
 NamedSpans = Sequence[tuple[str, float, float]]
 
-LONGEST_GAP_S = 2.0  # ten missed samples in a row
-SLOWEST_S = 0.2  # five samples a second
-JITTER = 1.1
-SLOWEST_STEP_S = 0.4  # for 95 of 100 steps: an occasional missed sample
 # NVML's sampled clock event reasons (nvml.h, nvmlClocksEventReasons), with the driver's own sum of
 # the time where it keeps one.
 REASONS = {
@@ -171,23 +168,24 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
             periods[gpu.name] = history.period()
         except NotMeasured as error:
             troubles.append(error.message)
+    most = thresholds().samples
     check("gpu_sample_period", periods, serials=uuids(watched))
     check("gpu_sample_gap", gaps, serials=uuids(watched))
     lost = [
         Message("gap_of", {"gpu": str(name), "seconds": f"{gap:.1f}"})
         for name, gap in gaps.items()
-        if gap > LONGEST_GAP_S
+        if gap > most.gap_s
     ]
     slow = [
         Message("period_of", {"gpu": str(name), "seconds": f"{period:.2f}"})
         for name, period in periods.items()
-        if period > SLOWEST_S * JITTER
+        if period > most.period_s
     ]
     steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
     lame = [
         Message("step_of", {"gpu": str(name), "seconds": f"{step:.2f}"})
         for name, step in steps.items()
-        if step is not None and step > SLOWEST_STEP_S
+        if step is not None and step > most.step_s
     ]
     why = [Message("gaps", {"gaps": Listed(tuple(lost))})] if lost else []
     why += [Message("slow_periods", {"periods": Listed(tuple(slow))})] if slow else []

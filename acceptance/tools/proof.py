@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from acceptance.core.message import Message, Single
+from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import cuda_error
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording.errors import WordedError
-
-EARLY = 0.95  # a program that rounds its seconds ends a little early, but never by a twentieth
 
 
 class ToolError(WordedError):
@@ -38,7 +37,7 @@ def prove(
     troubles: list[Single] = []
     if done.timed_out or done.returncode != 0:
         troubles.append(Message("tool_ended", {"tool": tool, "how": done.describe()}))
-    elif done.seconds < EARLY * seconds:
+    elif done.seconds < thresholds().program.ran * seconds:
         values = {"tool": tool, "ran": f"{done.seconds:.1f}", "due": f"{seconds:.0f}"}
         troubles.append(Message("tool_ended_early", values))
     if done.truncated:

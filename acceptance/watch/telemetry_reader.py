@@ -12,8 +12,8 @@ from pathlib import Path
 from acceptance.core.parts import Component
 from acceptance.diagnosis.gpu_history import Collector, GpuHistory, HistoryPoint
 from acceptance.diagnosis.signature import GpuHeat
-from acceptance.expect.sensor_range import Range
 from acceptance.journal import reader, segment
+from acceptance.machine.thresholds import Range
 
 # The largest distance, in seconds, between a moment and a sample that still represents it: ten
 # periods, or the length of the span for a sample that represents one.

@@ -55,6 +55,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/diagnosis/time_weight.py",
     "acceptance/expect/basis.py", "acceptance/expect/ceiling.py", "acceptance/expect/collected.py",
     "acceptance/expect/components.py", "acceptance/expect/declared_inventory.py",
+    "acceptance/expect/derived.py",
     "acceptance/expect/gpu_limits.py", "acceptance/expect/gpu_names.py",
     "acceptance/expect/loosest.py", "acceptance/expect/sheet_figures.py",
     "acceptance/expect/limit_book.py", "acceptance/expect/plan_builder.py",
@@ -197,6 +198,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "compute": "expect_compute | expect_gpu sheet_limits",
         "declaration": "declaration | every_limit machine/shipped_machines",
         "declared_inventory": "declared_inventory | machine/profiles_can_pass",
+        "derived": "derived | expect_gpu ceiling",
         "disk_sheet": "disk_sheet | storage_limits",
         "gpu": "expect_gpu | machine/shipped_machines sheet_limits",
         "gpu_limits": "gpu_limits",
@@ -206,7 +208,6 @@ _DECIDE: dict[str, dict[str, str]] = {
         "limit_version": "limit_version",
         "loosest": "loosest | every_limit plan_lint",
         "measurements": "measurements",
-        "new_disk": "new_disk",
         "parallel": "parallel_limits",
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
@@ -216,7 +217,6 @@ _DECIDE: dict[str, dict[str, str]] = {
         "site_families": "site_families",
         "site_sheets": "site_sheets | run/site_sheet_runs",
         "storage_limits": "storage_limits | disk_sheet",
-        "thresholds": "thresholds",
         "training": "training_limits",
     },
     "fleet": {
@@ -253,6 +253,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "observation": "observation | history/compared_run history/circumstances",
         "pcie": "pcie | expect/expect_gpu",
         "scratch_place": "scratch_place | run/scratch",
+        "thresholds": "thresholds",
         "toml_place": "toml_place | machine_errors",
     },
     "reports": {

@@ -20,10 +20,11 @@ from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, RunStarted
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, OutOfRange, histories
 from acceptance.diagnosis.gpu_settings import setting_changes
-from acceptance.diagnosis.gpu_work import WORK_SHARE, idle_reason, power_trouble, work
+from acceptance.diagnosis.gpu_work import idle_reason, power_trouble, work
 from acceptance.expect import sensor_range
 from acceptance.journal import reader
 from acceptance.journal import segment as journal_segment
+from acceptance.machine.thresholds import thresholds
 from acceptance.wording import words
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
@@ -161,7 +162,7 @@ def test_healthy_gpus_were_seen_at_work_and_their_power_was_measured(
     for gpu in found.values():
         for name, span in spans.items():
             load_s = started.plan.loads_s[WORKING[name]]
-            assert work(gpu, *span).seconds > 1.1 * WORK_SHARE * load_s, name
+            assert work(gpu, *span).seconds > 1.1 * thresholds().work.share * load_s, name
         assert power_trouble(gpu, tuple(spans.values())) is None
         assert gpu.outside == {}
         assert gpu.vanished() == {}
@@ -175,7 +176,7 @@ def test_recorded_runs_with_telemetry_are_there() -> None:
 
 
 def test_what_a_card_tells_of_itself_narrows_its_ranges() -> None:
-    assert sensor_range.card_ranges() == sensor_range.RANGES
+    assert sensor_range.card_ranges() == sensor_range.ranges()
     own = sensor_range.card_ranges((450.0, None), 3105.0, 10501.0)
     assert own["power_w"] == (0.1, 900.0)
     assert own["sm_clock_mhz"] == (1.0, pytest.approx(3260.25))

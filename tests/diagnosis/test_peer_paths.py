@@ -13,9 +13,12 @@ from acceptance.core.message import Listed, Message
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.plan import Due
 from acceptance.diagnosis import peer_paths
-from acceptance.diagnosis.peer_paths import NO_GAIN, PeerPath, note, paths
+from acceptance.diagnosis.peer_paths import PeerPath, note, paths
 from acceptance.diagnosis.transports import PairLinks
 from acceptance.machine.inventory import NvLink
+from acceptance.machine.thresholds import thresholds
+
+NO_GAIN = thresholds().peer_path.no_gain
 
 ONE, TWO = Gpu(0), Gpu(1)
 THERE, BACK = Pair(ONE, TWO), Pair(TWO, ONE)

@@ -281,6 +281,7 @@ def test_the_same_card_with_figures_that_are_too_good(
     )
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_card_without_a_sheet() -> None:
     def bare(capability: str | None, cores: int | None, clock: float | None) -> ComputeFacts:
         return ComputeFacts(Gpu(0), "NVIDIA X", "10de:ffff", capability, cores, clock, None, None)
@@ -312,6 +313,7 @@ def ceiling(found: Inventory, measurement: str, component: str) -> float | None:
     return held.high if held is not None else None
 
 
+@pytest.mark.usefixtures("shares")
 def test_the_host_link() -> None:
     assert (
         most(seen(slot_link_gen=4, slot_link_width=8), card(SHEETS["H200 SXM 141GB"], None))[
@@ -378,6 +380,7 @@ def test_in_a_vm_a_port_that_offers_less_than_the_link_carries_is_no_slot() -> N
 # --- the host ---
 
 
+@pytest.mark.usefixtures("shares")
 def test_processors_and_ram() -> None:
     found = {
         entry.measurement: entry for entry in host_ceilings(8, [Core(0)], [(3200, 64), (3200, 64)])

@@ -41,6 +41,7 @@ def low(found: Override) -> float:
     return found.limit.low
 
 
+@pytest.mark.usefixtures("shares")
 def test_floors_of_two_cards_are_shares_of_the_slowest_way() -> None:
     """Two 3090 Ti: 4 NVLinks of 14.0625 GB/s; PCI Express 4.0 x8 has 15.75 GB/s."""
     found = entries("2x3090ti-bridge.toml")
@@ -59,6 +60,7 @@ def test_cards_without_nvlink_have_the_floors_of_their_slots() -> None:
     assert rate == low(found["collective_send_receive", Pair(Gpu(1), Gpu(0))])
 
 
+@pytest.mark.usefixtures("shares")
 def test_published_figures_of_so_many_cards_go_first() -> None:
     """Eight H200: 363 GB/s published; of five of them too, of two our own; not of three."""
     links = 0.5 * 18 * 25
@@ -91,6 +93,7 @@ def floor(
     return low(found)
 
 
+@pytest.mark.usefixtures("shares")
 def test_the_slowest_way_and_the_slower_card_count() -> None:
     assert floor("collective_all_reduce", 5, first=9) == 0.5 * 9 * 25
     # 14.0625 GB/s a link, in either place
@@ -104,6 +107,7 @@ def test_the_slowest_way_and_the_slower_card_count() -> None:
         assert floor("collective_all_gather_p2p_off", pair) == pytest.approx(0.1 * 63.015 / 2, 1e-4)
 
 
+@pytest.mark.usefixtures("shares")
 def test_published_figures_are_of_one_model() -> None:
     links = 0.5 * 18 * 25
     cards = eight_h200(5)
@@ -116,10 +120,12 @@ def test_published_figures_are_of_one_model() -> None:
     assert floor("collective_all_gather", 2, 0, sheets=(bare,)) == 231
 
 
+@pytest.mark.usefixtures("shares")
 def test_nvlinks_of_a_model_without_a_sheet_have_no_rate() -> None:
     assert floor("collective_all_gather", 2, sheets=()) == pytest.approx(0.1 * 63.015, 1e-4)
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_basis_names_the_link() -> None:
     found = entries("2x3090ti-bridge.toml")
 
@@ -160,6 +166,7 @@ def test_links_that_are_not_known_limit_nothing() -> None:
     assert all(one.limit is None and one.unlimited for one in found)
 
 
+@pytest.mark.usefixtures("shares")
 def test_ceilings_are_what_the_ways_carry() -> None:
     seen = inventory(BOXES["8xh200.toml"])
     book = planning.book(None, None, seen, tuple(gpu.name for gpu in gpus(seen)))

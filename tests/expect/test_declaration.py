@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cases import each
 from known import known
 
@@ -29,6 +30,7 @@ def facts(declared: Machine) -> dict[tuple[str, str | None], Limit]:
     return found
 
 
+@pytest.mark.usefixtures("shares")
 def test_everything_declared_becomes_a_limit() -> None:
     found = {key: (limit.unit, limit.low, limit.high) for key, limit in facts(EVERYTHING).items()}
     assert found == {
@@ -164,6 +166,7 @@ def test_a_limit_of_ones_own_on_copies_holds_for_the_copy_beside_the_patterns_to
     assert pattern.origin == own.origin
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_one() -> None:
     rows = (
         DeclaredLimit(
@@ -205,6 +208,7 @@ def test_declared_channels_are_due_and_alike() -> None:
     assert list(declaration.channel_limits(Machine(schema=1, name="box"), "box.toml")) == []
 
 
+@pytest.mark.usefixtures("shares")
 def test_bandwidth_has_a_floor_where_rate_and_channels_are_known() -> None:
     found = list(declaration.bandwidth_limits(EVERYTHING, (4800, 5600), "box.toml"))
     assert [(entry.measurement, entry.limit.low if entry.limit else None) for entry in found] == [

@@ -118,6 +118,7 @@ def test_formats_that_a_card_does_not_have_are_not_due() -> None:
 # --- the burn: the same products, every one verified ---
 
 
+@pytest.mark.usefixtures("shares")
 @each("dtype", DTYPES)
 def test_the_burn_is_held_to_98_hundredths_of_the_floor_of_products(dtype: str) -> None:
     found = book(H200)
@@ -137,6 +138,7 @@ def test_the_burn_is_held_to_98_hundredths_of_the_floor_of_products(dtype: str) 
     assert words.text(burn.basis).endswith(words.text(alone.basis))
 
 
+@pytest.mark.usefixtures("shares")
 def test_the_burn_of_a_card_without_a_sheet_follows_its_architecture() -> None:
     found = book(RTX_4080)
     assert words.text(entry(found, "burn_f16").origin) == "architecture: GeForce cards of Ada"
@@ -154,6 +156,7 @@ def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(
         assert (burn.unlimited, burn.component) == (alone.unlimited, alone.component)
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_remark_below_the_floor_of_products_is_one_of_the_burn_too() -> None:
     (burn,) = burn_overrides(
         Override(

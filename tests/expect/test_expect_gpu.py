@@ -18,8 +18,8 @@ from known import known
 from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.core.parts import Component, Gpu, Pair
-from acceptance.expect import sheet
-from acceptance.expect.gpu import COPIES, GpuFacts, gpu_limits
+from acceptance.expect import derived, sheet
+from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.sheet import Sheet
@@ -115,7 +115,7 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
     model: str, gen: int, width: int, healthy: tuple[float, ...]
 ) -> None:
     found = book([seen(model, slot_link_gen=gen, slot_link_width=width)])
-    for name in COPIES:
+    for name in derived.names("link"):
         limit = held(found, name)
         assert limit.unit == "GB/s"
         for value in healthy:
@@ -145,6 +145,7 @@ def test_every_copy_over_the_link_is_limited_by_it() -> None:
     ]
 
 
+@pytest.mark.usefixtures("shares")
 def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
     """Two RTX 3090 Ti at Gen4 x8: half of what a card copies over sixteen lanes passes, and a
     quarter does not.
@@ -443,6 +444,7 @@ def test_published_nvlink_machines_pass(
         )
 
 
+@pytest.mark.usefixtures("shares")
 def test_pairs_over_pci_express() -> None:
     found = book([seen("RTX 6000 Ada Generation", n) for n in range(2)], pairs(2, 0, "ok"))
     assert "no slower" in told_of(held(found, "p2p_gain", Pair(Gpu(0), Gpu(1))).basis)
@@ -495,6 +497,7 @@ def test_cards_that_are_wired_to_each_other_without_a_switch() -> None:
     assert "more than 5" in unheld(book(mixed), "nvlink_active")
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_basis_says_what_it_is_made_of() -> None:
     gpus = [seen("GeForce RTX 3090 Ti", n, nvlink_active=4, nvlink_total=4) for n in (0, 1)]
     joined, apart = book(gpus, pairs(2, 4, "ok")), book(gpus, pairs(2, 0, "not-supported"))
@@ -559,6 +562,7 @@ def test_two_models_are_not_known_to_reach_each_other_but_a_no_is_a_no() -> None
     )
 
 
+@pytest.mark.usefixtures("shares")
 def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
     known = seen("RTX A6000", 0, nvlink_active=4, nvlink_total=4)
     strangers = [replace(known, name=Gpu(n), model="NVIDIA Z9") for n in (1, 2)]
@@ -585,6 +589,7 @@ def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_lit
     ]
 
 
+@pytest.mark.usefixtures("shares")
 def test_links_between_two_models_are_as_fast_as_the_slower_one() -> None:
     for models in (("RTX A6000", "A30"), ("A30", "RTX A6000")):
         found = book([seen(model, n) for n, model in enumerate(models)], pairs(2, 4, "ok"))

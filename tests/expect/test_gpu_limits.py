@@ -201,6 +201,7 @@ def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap() 
     assert list(gpu_limits.gaps(empty(1), (Gpu(0),), gpu_limits.sheets())) == []
 
 
+@pytest.mark.usefixtures("shares")
 def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:
     found = book(machine(*(device(index) for index in range(3))), names=(Gpu(0), Gpu(2)))
     components = {entry.component for entry in found.entries}
@@ -210,6 +211,7 @@ def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:
     assert low(found, "copy_h2d", Gpu(0)) == pytest.approx(0.75 * 31.5, rel=0.01)
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "thermometer, highest_c, limit",
     [(True, 95.0, 95.0), (True, None, None), (False, 95.0, None), (None, 95.0, None)],
@@ -227,6 +229,7 @@ def test_the_memorys_highest_temperature_is_the_drivers_where_it_can_be_read(
         assert "the driver names 95 degC as the highest" in words.text(held.limit.basis)
 
 
+@pytest.mark.usefixtures("shares")
 def test_pairs_in_words() -> None:
     devices = [device(0, links=(link(0, to=1),)), device(1, links=(link(0, to=0),)), device(2)]
     told = (*pairs(2), *pairs(3, "ok", "not-supported")[1:2], *pairs(3, None, None)[-1:])

@@ -8,10 +8,8 @@ from acceptance.expect.limit_book import (
     Override,
     at_least,
     exactly,
-    memory_floor,
     must_be_zero,
 )
-from acceptance.wording import words
 
 LIMIT = Limit("W", "b", low=1.0)
 
@@ -53,9 +51,3 @@ def test_the_short_ways_to_a_limit() -> None:
     assert exactly(8, "count", "b") == Limit("count", "b", low=8, high=8)
     assert at_least(8, "W", "b") == Limit("W", "b", low=8)
     assert must_be_zero("b") == Limit("count", "b", high=0.0)
-
-
-def test_the_memory_floor_follows_the_slowest_module_and_shows_its_sum() -> None:
-    floor, basis = memory_floor((5600, 4800), 2, 0.5)
-    assert floor == 38.4
-    assert words.message(basis) == "0.5 x 4800 MT/s x 64 bit x 2 channels / 8 = 0.5 x 76.8 GB/s"

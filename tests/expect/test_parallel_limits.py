@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 from boxes import BOXES, Box
 from cases import each
@@ -13,7 +14,7 @@ from synthetic_machines import SHEETS, inventory
 from worded import worded
 
 from acceptance.core.parts import GPUS, Gpu
-from acceptance.expect import gpu_limits, parallel
+from acceptance.expect import derived, gpu_limits
 from acceptance.expect.collective import host_way
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts
@@ -53,6 +54,7 @@ def low(found: Override) -> float:
 H200 = BOXES["8xh200.toml"]
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "box, ddp, accumulated, basis",
     [
@@ -70,6 +72,7 @@ def test_over_nvlink(box: Box, ddp: float, accumulated: float, basis: str) -> No
     assert not any(name.endswith("p2p_off") or "_tp_" in name for name in found)
 
 
+@pytest.mark.usefixtures("shares")
 @each("box, judged", [(replace(H200, count=2), True), (BOXES["2x3090ti-bridge.toml"], False)])
 def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool) -> None:
     found = entries(box)
@@ -83,6 +86,7 @@ def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool
                 assert "NVLinks of at least 200 GB/s" in worded(one.unlimited)
 
 
+@pytest.mark.usefixtures("shares")
 @each("slot", [(4, 16), (4, 8)])
 def test_over_pci_express_two_cards_have_the_calculated_floors(slot: tuple[int, int]) -> None:
     found = entries(replace(BOXES["2x4090.toml"], slot=slot))
@@ -134,16 +138,27 @@ def test_the_slower_of_two_cards_over_pci_express_decides() -> None:
             assert not any(one.limit for one in limits(cards, ()))
 
 
+@pytest.mark.usefixtures("shares")
 def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parallel, "PCIE_TFLOPS", SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"])
     cards, _ = shown(BOXES["2x4090.toml"])
-    way = known(host_way(*cards))
-    monkeypatch.setattr(parallel, "PCIE_GBS", way[0])
-    assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
     links = known(SHEETS["H200 SXM 141GB"].nvlink)
-    monkeypatch.setattr(parallel, "SHARDED_GBS", 18 * links.link_gbs)
+    shipped = derived.figures()
+    edges = {
+        "pcie_most_tflops": SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"],
+        "pcie_least_gbs": known(host_way(*cards)).value,
+        "sharded_least_gbs": 18 * links.link_gbs,
+    }
+    at_edge = msgspec.structs.replace(
+        shipped,
+        **{
+            name: msgspec.structs.replace(getattr(shipped, name), value=value)
+            for name, value in edges.items()
+        },
+    )
+    monkeypatch.setattr(derived, "figures", lambda: at_edge)
+    assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
     assert low(entries(replace(H200, count=2))["parallel_zero2_efficiency"]) == 0.70
 
 
@@ -161,6 +176,7 @@ def test_cards_of_which_only_some_are_linked_have_no_floor() -> None:
     assert limits(facts, pairs) == []
 
 
+@pytest.mark.usefixtures("shares")
 def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
     facts, _ = shown(H200)
     assert limits(facts[:1], ()) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from cases import each
@@ -13,11 +13,12 @@ from worded import worded
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Text
 from acceptance.core.parts import part
 from acceptance.expect import disk_sheet
+from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import Override
-from acceptance.expect.storage_limits import StorageFacts, StorageLimits, limits, overrides
+from acceptance.expect.storage_limits import StorageFacts, ceilings, floors, overrides
 from acceptance.machine import disk_link, pcie
 from acceptance.machine.disk_link import SataLink
 from acceptance.machine.inventory import Disk
@@ -37,6 +38,7 @@ def sata_link(gbps: float) -> tuple[float, Message]:
 GEN3, GEN4, GEN5 = (pcie_link(generation, 4) for generation in (3, 4, 5))
 SATA = sata_link(6)
 JOBS = 4
+DISK = part("disk", "nvme0n1")
 
 
 def disk(model: str | None, gb: float | None, kind: str = "nvme", **changed: Any) -> Disk:
@@ -59,7 +61,25 @@ HARD = disk("ST16000NM001G-2KK103", 16000.9, "hdd")
 FASTEST = disk("Micron_9550_MTFDLAL6T4THB", 6400.1)
 
 
-def of(one: Disk, link: tuple[float, Message] | None, jobs: int = JOBS) -> StorageLimits:
+class Limits(NamedTuple):
+    """The floors of reads, or why there is none, and their ceilings."""
+
+    origin: Text
+    read: Limit | Message
+    random_read: Limit | Message
+    read_ceiling: Limit | None
+    random_ceiling: Limit | None
+
+
+def limits(facts: StorageFacts, sheets: Sequence[DiskSheet], jobs: int) -> Limits:
+    read, random = floors(facts, sheets, DISK, jobs)
+    most = {one.measurement: one.limit for one in ceilings(facts, DISK)}
+    given: list[Any] = [one.limit or one.unlimited for one in (read, random)]
+    highest = [most.get(name) for name in ("storage_read", "storage_read_random")]
+    return Limits(read.origin, given[0], given[1], highest[0], highest[1])
+
+
+def of(one: Disk, link: tuple[float, Message] | None, jobs: int = JOBS) -> Limits:
     return limits(StorageFacts((one,), (), link), SHEETS, jobs)
 
 
@@ -72,6 +92,7 @@ def basis(one: Limit | Message | None) -> str:
     return str(worded(one.basis))
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "one, link, read, random",
     [
@@ -100,11 +121,13 @@ def test_floors(
     assert found.read.high is None
 
 
+@pytest.mark.usefixtures("shares")
 @each("jobs, random", [(1, 125_000), (4, 500_000), (8, 1_000_000), (100, 0.5 * 3_300_000)])
 def test_the_fastest_disk_is_held_to_what_the_jobs_request(jobs: int, random: float) -> None:
     assert low(of(FASTEST, GEN5, jobs).random_read) == pytest.approx(random)
 
 
+@pytest.mark.usefixtures("shares")
 @each(
     "link, read, random",
     [
@@ -135,8 +158,8 @@ def test_every_floor_can_fail_and_lies_below_its_ceiling(one: disk_sheet.DiskShe
     for variant in one.variant:
         found = of(disk(one.examples[0], variant.gb, one.kind), link, jobs=16)
         pairs = ((found.read, variant.read_gbs), (found.random_read, variant.read_iops))
-        ceilings = (found.read_ceiling, found.random_ceiling)
-        for (limit, stated), ceiling in zip(pairs, ceilings, strict=True):
+        highest = (found.read_ceiling, found.random_ceiling)
+        for (limit, stated), ceiling in zip(pairs, highest, strict=True):
             assert (stated is None) == isinstance(limit, Message)
             if stated is None or isinstance(limit, Message) or ceiling is None:
                 continue
@@ -145,9 +168,10 @@ def test_every_floor_can_fail_and_lies_below_its_ceiling(one: disk_sheet.DiskShe
             assert limit.grade(float("nan")) == ceiling.grade(float("nan")) == "fail"
 
 
+@pytest.mark.usefixtures("shares")
 def test_a_basis_names_both_figures_and_where_they_come_from() -> None:
     found = of(PRO, GEN3)
-    assert words.message(found.origin) == "sheet of Samsung 990 PRO"
+    assert words.text(found.origin) == "sheet of Samsung 990 PRO"
     assert basis(found.read) == (
         "0.7 x 3.938 GB/s, the lesser of two: the vendor states 7.45 GB/s for Samsung 990 PRO of "
         "2000 GB (https://mezha.media/en/2023/10/04/samsung-990-pro-ssd-lineup-includes-a-4tb-"
@@ -178,7 +202,7 @@ CURE = ": a [[limit]] in the machine file judges it all the same"
 
 
 @each(
-    "facts, told, ceilings",
+    "facts, told, limited",
     [
         (
             StorageFacts((PRO,), ("lvm", "crypt"), GEN4),
@@ -254,14 +278,14 @@ CURE = ": a [[limit]] in the machine file judges it all the same"
         ),
     ],
 )
-def test_what_is_not_judged_says_why(facts: StorageFacts, told: str, ceilings: bool) -> None:
+def test_what_is_not_judged_says_why(facts: StorageFacts, told: str, limited: bool) -> None:
     found = limits(facts, SHEETS, JOBS)
     for one in (found.read, found.random_read):
         assert isinstance(one, Message)
         assert words.message(one) == told + CURE
-    assert words.message(found.origin) == "disk sheets"
+    assert words.text(found.origin) == "disk sheets"
     given = [found.read_ceiling is not None, found.random_ceiling is not None]
-    assert given == [ceilings] * 2
+    assert given == [limited] * 2
 
 
 def test_random_reads_that_no_source_gives_say_so() -> None:
@@ -322,17 +346,18 @@ def told(made: Sequence[Override]) -> list[tuple[str, str, Any, str | None]]:
     ]
 
 
+@pytest.mark.usefixtures("shares")
 def test_each_filesystem_has_the_limits_of_its_own_disk() -> None:
     links = {"nvme0n1": GEN4, "sda": SATA}
-    floors, ceilings = overrides([scratch("nvme0n1"), scratch("sda")], [PRO, EVO], links, SHEETS)
-    assert told(floors) == [
+    lowest, highest = overrides([scratch("nvme0n1"), scratch("sda")], [PRO, EVO], links, SHEETS)
+    assert told(lowest) == [
         ("storage_read", "disk:nvme0n1", pytest.approx(0.7 * 7.45), None),
         ("storage_read_random", "disk:nvme0n1", pytest.approx(500_000), None),
         ("storage_read", "disk:sda", pytest.approx(0.7 * 0.56), None),
         ("storage_read_random", "disk:sda", pytest.approx(49_000), None),
     ]
     in_order = ("read", "write", "write_first", "write_full")
-    assert told(ceilings) == [
+    assert told(highest) == [
         (f"storage_{name}", part, pytest.approx(rate / size), None)
         for part, rate in (("disk:nvme0n1", GEN4[0]), ("disk:sda", 0.6))
         for names, size in ((in_order, 1), (("read_random", "write_random"), 4096 / 1e9))
@@ -342,9 +367,9 @@ def test_each_filesystem_has_the_limits_of_its_own_disk() -> None:
 
 def test_a_disk_without_a_sheet_has_ceilings_alone() -> None:
     other = disk("Unknown", 1000)
-    floors, ceilings = overrides([scratch("nvme0n1")], [other], {"nvme0n1": GEN4}, SHEETS)
-    assert [(one.limit, one.unlimited is None) for one in floors] == [(None, False)] * 2
-    assert {one.measurement for one in ceilings} >= {"storage_read", "storage_write"}
+    lowest, highest = overrides([scratch("nvme0n1")], [other], {"nvme0n1": GEN4}, SHEETS)
+    assert [(one.limit, one.unlimited is None) for one in lowest] == [(None, False)] * 2
+    assert {one.measurement for one in highest} >= {"storage_read", "storage_write"}
 
 
 @each(
@@ -359,10 +384,10 @@ def test_a_disk_without_a_sheet_has_ceilings_alone() -> None:
 def test_what_is_no_single_known_disk_has_no_limit_and_says_why(
     names: tuple[str, ...], layers: tuple[str, ...], links: dict[str, tuple[float, Message]]
 ) -> None:
-    floors, ceilings = overrides([scratch(*names, layers=layers)], [PRO, EVO], links, SHEETS)
-    assert [one.limit for one in floors] == [None, None]
-    assert all(one.unlimited is not None for one in floors)
-    assert ceilings == ()
+    lowest, highest = overrides([scratch(*names, layers=layers)], [PRO, EVO], links, SHEETS)
+    assert [one.limit for one in lowest] == [None, None]
+    assert all(one.unlimited is not None for one in lowest)
+    assert highest == ()
 
 
 def test_a_filesystem_on_which_nothing_is_read_has_no_limits() -> None:
@@ -377,6 +402,6 @@ def test_a_filesystem_on_which_nothing_is_read_has_no_limits() -> None:
 
 def test_a_filesystem_whose_disks_the_kernel_does_not_show_has_no_limit() -> None:
     pool = replace(scratch("nvme0n1"), component=part("disk", "zfs"), disks=())
-    floors, ceilings = overrides([pool], [PRO], {"nvme0n1": GEN4}, SHEETS)
-    assert [(str(one.component), one.limit) for one in floors] == [("disk:zfs", None)] * 2
-    assert ceilings == ()
+    lowest, highest = overrides([pool], [PRO], {"nvme0n1": GEN4}, SHEETS)
+    assert [(str(one.component), one.limit) for one in lowest] == [("disk:zfs", None)] * 2
+    assert highest == ()

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,24 +26,15 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "a.py").write_text("a")
     (package / "suites/b.py").write_text("b")
     (package / "suites/pytest.ini").write_text("c")
-    for name in ("disks", "events", "machines", "measurements", "models"):
-        (data / name).mkdir(parents=True)
-        (data / name / "x.toml").write_text(name)
+    data.mkdir()
+    for name in provenance.DATA:
+        if name.endswith(".toml"):
+            (data / name).write_text(name)
+        elif name != "locale":
+            (data / name).mkdir(parents=True)
+            (data / name / "x.toml").write_text(name)
     (data / "locale/zh_CN").mkdir(parents=True)
     (data / "locale/zh_CN/x.po").write_text("po")
-    for name in (
-        "causes.toml",
-        "changes.toml",
-        "drift.toml",
-        "loosest.toml",
-        "noise.toml",
-        "limits.toml",
-        "pairs.toml",
-        "profiles.toml",
-        "sheets.toml",
-        "thresholds.toml",
-    ):
-        (data / name).write_text(name)
     at(package, monkeypatch)
     return tmp_path / "box"
 
@@ -56,7 +48,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 19
+    assert len(files) == 3 + len(provenance.DATA)
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())
@@ -66,6 +58,14 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     (checkout / "acceptance/new.py").rename(checkout / "acceptance/other.py")
     seen.add(provenance.package_digest())
     assert len(seen) == len(files) + 3
+
+
+def test_all_data_of_the_wheel_is_in_the_digest() -> None:
+    root = Path(__file__).resolve().parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    travels = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    inside = (place for place in travels.values() if place.startswith("acceptance/_fixtures/"))
+    assert {place.removeprefix("acceptance/_fixtures/") for place in inside} == {*provenance.DATA}
 
 
 def test_pythons_own_caches_change_nothing(checkout: Path) -> None:

@@ -207,7 +207,7 @@ def test_every_reading_has_a_unit() -> None:
         "memory_temperature_c",
     }
     assert named == UNITS.keys()
-    assert sensor_range.RANGES.keys() == UNITS.keys()
+    assert sensor_range.ranges().keys() == UNITS.keys()
     assert {*gpu_sample.TIMES, *GpuCounters.__slots__, *settings} == sensor_range.SLOW
 
 

@@ -8,7 +8,7 @@ import resource
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.expect import gpu_limits, gpu_names, measurements, storage_limits
 from acceptance.expect.collected import PlanError
-from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
+from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook, Override
 from acceptance.journal import provenance
 from acceptance.machine.gpu import gpus
 from acceptance.machine.gpu_selection import SelectionError
@@ -256,12 +256,13 @@ def test_the_floor_of_a_disk_that_is_not_read_is_no_gap(
     prepare: Callable[..., PreparedRun], stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     floor = Limit("GB/s", "its sheet", low=1.0)
-    real = storage_limits.limits
+    real = storage_limits.floors
 
-    def limits(*given: object) -> storage_limits.StorageLimits:
-        return replace(real(*given), read=floor)  # type: ignore[arg-type]
+    def floors(*given: Any) -> Iterator[Override]:
+        read, random = real(*given)
+        yield from (replace(read, limit=floor, unlimited=None), random)
 
-    monkeypatch.setattr(storage_limits, "limits", limits)
+    monkeypatch.setattr(storage_limits, "floors", floors)
     assert prepare("gpus = 0", out=stored, profile="nightly").plan.gaps == ()
     made = prepare("gpus = 0", out=stored)
     low = [one.limit for one in _dues(made) if one.measurement == "storage_read"]

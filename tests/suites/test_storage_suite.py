@@ -19,8 +19,8 @@ from suite_box import Box
 from acceptance.core.message import Text
 from acceptance.core.parts import SYSTEM, Component, Part
 from acceptance.core.unmeasured import Gap, Unmeasured, not_permitted
-from acceptance.expect.thresholds import thresholds
 from acceptance.machine.inventory import Disk
+from acceptance.machine.thresholds import thresholds
 from acceptance.observe import smart
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline

@@ -26,6 +26,7 @@ from acceptance.core.message import Listed, Message, Quantity, Range, Term, Valu
 from acceptance.core.parts import Function, Gpu
 from acceptance.core.past import DriftReason
 from acceptance.core.unmeasured import Unmeasured
+from acceptance.expect import derived
 from acceptance.reports import languages
 from acceptance.reports.languages import CODES
 from acceptance.wording import words
@@ -217,6 +218,7 @@ def forms(catalogue: Catalog) -> dict[str, tuple[str, ...]]:
 
 def test_every_code_has_its_wording_in_every_language_and_no_other_has() -> None:
     made = codes().keys() | set(get_args(DriftReason)) | {one.value for one in Unmeasured}
+    made |= {row.wording for row in derived.book().derived}
     assert {"outside_limit", "never_ran", "part_missing", "drifted", "and_more"} <= made
     for catalogue in CATALOGUES.values():
         assert forms(catalogue).keys() == made

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import fixed_shares
+import pytest
+
+from acceptance.expect import derived
+
+
+@pytest.fixture
+def shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derived limits have the numbers of `fixed_shares`: a test of their arithmetic."""
+    fixed = fixed_shares.book()
+    monkeypatch.setattr(derived, "book", lambda: fixed)
