@@ -13,6 +13,7 @@ from acceptance.core.message import Listed, Message, Text
 from acceptance.core.record import CheckEnded, Entry, Measured, Stopped
 from acceptance.journal.run import Run
 from acceptance.loads.protocol import salvage
+from acceptance.machine.machine_file import DeclaredCpu, Machine
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.run import replay_session
@@ -97,7 +98,19 @@ def _context(run: Run) -> SessionContext:
         inventory=run.inventory,
         scratches=tuple(one.body for one in run.entries if isinstance(one.body, Scratch)),
         limits=run.start.limits,
+        machine=_burn_program(run),
     )
+
+
+def _burn_program(run: Run) -> Machine | None:
+    """The machine file with what a check that starts programs needs of it: a burn program's name.
+
+    None where the journal does not say what the file declares.
+    """
+    if (declared := run.start.declared) is None:
+        return None
+    name = declared.facts.get("cpu.cpuburn")
+    return Machine(1, "machine", cpu=DeclaredCpu(cpuburn=None if name is None else str(name)))
 
 
 def _kept(folder: Path, entries: Sequence[Entry]) -> _Kept:

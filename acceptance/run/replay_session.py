@@ -235,6 +235,7 @@ class _Session:
         fixtures: type[ReplayFixtures],
     ) -> None:
         self._kept = kept
+        self._context = context
         self._fixtures = fixtures(context, kept, self._write)
         self.found: dict[str, Reading] = {}
         self.interrupted = False
@@ -259,7 +260,9 @@ class _Session:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the checks whose outputs were kept, in the order of their programs."""
         found = {check_id(item): item for item in items}
-        self.found = {name: Reading() for name, item in found.items() if _can_replay(item)}
+        self.found = {
+            name: Reading() for name, item in found.items() if _can_replay(item, self._context)
+        }
         items[:] = [found[name] for name in self._kept if name in self.found]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -291,10 +294,10 @@ def _clauses(told: Texts) -> Text:
     return Message("clauses", {"why": told}) if isinstance(told, tuple) else told
 
 
-def _can_replay(item: pytest.Item) -> bool:
-    """Whether a check starts programs; the journal has no machine file for one that needs it."""
+def _can_replay(item: pytest.Item, context: SessionContext) -> bool:
+    """Whether a check starts programs, by a machine file only where that is known."""
     names = getattr(item, "fixturenames", ())
-    return "programs" in names and "machine" not in names
+    return "programs" in names and ("machine" not in names or context.machine is not None)
 
 
 def read(
