@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,27 +34,11 @@ from acceptance.wording import words
 
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
-
-
 _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
 
 
-def share(text: str) -> float:
-    """A share of machines, from 0 to 1."""
-    plain = text.isascii() and text.replace(".", "", 1).isdigit()
-    value = float(text) if plain else math.nan
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1, such as 0.05")
-    return value
-
-
-def hours(text: str) -> float:
-    """Hours, from more than 0 to a year."""
-    plain = text.isascii() and text.replace(".", "", 1).isdigit()
-    value = float(text) if plain else math.nan
-    if not 0 < value <= 8760:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours up to 8760 (a year)")
-    return value
+share = options.numbers(float, 0, 1, "share from 0 to 1, such as 0.05")
+hours = options.numbers(float, 1 / 60, 8760, "number of hours up to 8760 (a year)")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,13 +50,6 @@ def _size(text: str) -> int:
     if value not in SIZES:
         raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(map(str, SIZES))}")
     return value
-
-
-def _port(text: str) -> int:
-    """A TCP port."""
-    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
-    return int(text)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +104,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--port", metavar="N", type=_port, default=29500, help="port on each node (default: 29500)"
+        "--port",
+        metavar="N",
+        type=options.numbers(int, 1, 65535, "port from 1 to 65535"),
+        default=29500,
+        help="port on each node (default: 29500)",
     )
     parser.add_argument(
         "--python",

@@ -14,21 +14,13 @@ from acceptance.run import playback
 from acceptance.wording import words
 
 _FRAMES = 5.0  # nothing is measured meanwhile that drawing could disturb
-_AT_ONCE = "max"
-_MOST = 1_000_000.0
+_CURE = "give a number, such as 8 for eight times as fast, or max to play it at once"
+_TIMES = options.numbers(float, 0, 1e6, f"speed: {_CURE}")
 
 
 def speed(text: str) -> float:
     """How many times faster a run is played; 0 at once."""
-    if text == _AT_ONCE:
-        return 0.0
-    plain = text.isascii() and text.replace(".", "", 1).isdigit()
-    if not plain or float(text) > _MOST:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no speed: give a number, such as 8 for eight times as fast, or "
-            f"{_AT_ONCE} to play it at once"
-        )
-    return float(text)
+    return 0.0 if text == "max" else _TIMES(text)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -94,7 +94,7 @@ def require(key: Path) -> None:
 
     Raises SignatureError, and ProgramMissing without ssh-keygen.
     """
-    _signature(b"rigproof: can this key sign?\n", key)
+    sign_text(b"rigproof: can this key sign?\n", key)
 
 
 def sign(run: Run, key: Path) -> Path:
@@ -103,7 +103,7 @@ def sign(run: Run, key: Path) -> Path:
     Raises SignatureError, JournalError where a file cannot be written, and ProgramMissing.
     """
     text = statement(run).encode("utf-8")
-    made = _signature(text, key)
+    made = sign_text(text, key)
     for name, content in ((STATEMENT, text), (SIGNATURE, made)):
         run_folder.write_whole(run.folder / name, content, then=Message("sign_again"))
     return run.folder / SIGNATURE
@@ -120,10 +120,6 @@ def verify_file(path: Path, signers: Path | None = None) -> str:
 
 def sign_text(text: bytes, key: Path) -> bytes:
     """The signature of a text. Raises SignatureError, and ProgramMissing without ssh-keygen."""
-    return _signature(text, key)
-
-
-def _signature(text: bytes, key: Path) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path, made = Path(folder) / STATEMENT, Path(folder) / SIGNATURE
         path.write_bytes(text)

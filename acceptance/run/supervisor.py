@@ -38,6 +38,7 @@ from acceptance.core.record import (
     SessionStarted,
     Stopped,
 )
+from acceptance.core.repeat import should_repeat
 from acceptance.history.baseline import forgetful
 from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
@@ -52,7 +53,6 @@ from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
 from acceptance.run.scratch import ScratchFolders
-from acceptance.run.second_look import should_repeat
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
@@ -271,13 +271,13 @@ class Supervisor:
                 if end:
                     return end
             if phase == LAST_LOADS and stop.reason is None:
-                end = self._second_look(writer, stop)
+                end = self._repeat(writer, stop)
                 if end:
                     return end
         # A stop request after the last measurement changes nothing.
         return RunEnded(True, Message("plan_done"))
 
-    def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
+    def _repeat(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
         """Repeat the loads' checks whose figures lay outside those of earlier nights, alone."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
