@@ -135,8 +135,7 @@ class Inputs:
     """What was asked of a run: its options, and what the files that they name hold.
 
     `declared` is the machine file. `overlay` are the site's sheets, which lie in `folder`; `sheets`
-    are all that are in effect. `site` are the site's own checks, `checks` all that were collected,
-    from a package with this `digest`.
+    are all that are in effect. `site` are the site's own checks, `checks` all that were collected.
     """
 
     options: Options
@@ -147,7 +146,6 @@ class Inputs:
     sheets: Sheets
     site: CollectedSite | None
     checks: tuple[CollectedCheck, ...] = ()
-    digest: str = ""
 
     @property
     def file(self) -> str | None:
@@ -158,11 +156,6 @@ class Inputs:
     def environment(self) -> Mapping[str, str]:
         """Where a scheduler names the job around this run."""
         return {} if self.options.as_declared else os.environ
-
-    def with_checks(self, answer: session_context.Answer) -> Inputs:
-        """The same with the checks of rigproof and the site."""
-        own = self.site.checks if self.site is not None else ()
-        return replace(self, checks=(*answer.checks, *own), digest=answer.digest)
 
     def error(self, place: Sequence[str | int], sentence: str) -> machine_file.MachineFileError:
         """The error of a key of the machine file, which is there."""
@@ -183,6 +176,11 @@ class Subject:
     asked: tuple[Component, ...]
     missing: tuple[Component, ...]
     job: gpu_selection.Job | None
+
+    @property
+    def inventory(self) -> Inventory:
+        """The machine as it shows itself."""
+        return self.seen.inventory
 
     @property
     def names(self) -> tuple[Component, ...]:
@@ -505,24 +503,24 @@ def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str 
             yield (table, index, "component"), f"there is no {core}: {why}"
 
 
-def model_notes(
-    declared: Machine, file: Path, cards: Sequence[str | None], sheets: Sequence[Sheet]
-) -> list[Message]:
+def _model_notes(inputs: Inputs, subject: Subject) -> Iterator[Message]:
     """How the declared GPU models are read, where they are not named as NVML does.
 
-    `cards` are NVML's names of this machine's. Raises MachineFileError for a name of several
-    models.
+    Raises MachineFileError for a name of several models.
     """
-    found = dict[str, Message | None]()
-    for index, row in enumerate(declared.gpu):
+    rows = subject.declared.gpu if subject.declared else ()
+    cards = [] if inputs.options.as_declared else [card.model for card in gpus(subject.inventory)]
+    for index, row in enumerate(rows):
+        if row.model is None or any(row.model == one.model for one in rows[:index]):
+            continue
         place = ("gpu", index, "model")
-        if row.model is not None and row.model not in found:
-            where = f"{file.name}, {spell(place)}"
-            try:
-                found[row.model] = gpu_names.read(row.model, where, cards, sheets)
-            except gpu_names.UnclearName as error:
-                raise machine_file.key_error(file, place, str(error)) from error
-    return [note for note in found.values() if note is not None]
+        where = f"{inputs.file}, {spell(place)}"
+        try:
+            note = gpu_names.read(row.model, where, cards, inputs.sheets.models)
+        except gpu_names.UnclearName as error:
+            raise inputs.error(place, str(error)) from error
+        if note is not None:
+            yield note
 
 
 def _component(text: str | None) -> Component | None:
@@ -631,14 +629,6 @@ def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list
     return [Message("gpus_not_run", {"why": why})] if missing else []
 
 
-def alarm(options: Options, plan: Plan, inventory: Inventory, why: tuple[Message, ...]) -> Message:
-    """That the run fails for sure, why, and how far it goes all the same."""
-    then = Message("host_is_tested" if not plan.gpus else "rest_is_tested")
-    if preflight.stops_at_the_gate(plan, inventory, fail_fast=options.fail_fast):
-        then = Message("run_stops_at_fail" if options.fail_fast else "run_stops_at_gate")
-    return Message("gpus_missing", {"why": why, "then": then})
-
-
 def _asks_for_power(only: Sequence[str]) -> bool:
     """Whether "power", the id of one of its checks, or a shell pattern of either is among these."""
     return any(re.match(r"power\b", pattern) for pattern in only)
@@ -716,11 +706,12 @@ def prepare(options: Options) -> PreparedRun:
     # observation and collection take about a second each, and run side by side
     with start_collection(options.root) as collected:
         inventory = None if options.as_declared else observe(options.root)
-        inputs = inputs.with_checks(collected())
+        answer = collected()
+    own = inputs.site.checks if inputs.site is not None else ()
+    inputs = replace(inputs, checks=(*answer.checks, *own))
     seen = _as_declared(inputs) if inventory is None else _as_observed(inputs, inventory)
     _require_fitting(inputs, seen.inventory)
     inputs, subject = _select(inputs, seen)
-    models = _model_notes(inputs, subject)
     power_s, power_off = power_steps(
         subject.declared, inputs.options, subject.names, inputs.environment
     )
@@ -728,7 +719,7 @@ def prepare(options: Options) -> PreparedRun:
         power_off.append(Message("power_faults_hidden"))
     request = _request(inputs, subject, power_s)
     machine = _machine(inputs, subject, request, power_off)
-    plan = _build(inputs, subject, machine, request)
+    plan = _build(inputs, answer.digest, subject, machine, request)
     limit_set = _limit_set(inputs, subject, machine, plan)
     return PreparedRun(
         inputs.options,
@@ -736,7 +727,7 @@ def prepare(options: Options) -> PreparedRun:
         seen.inventory,
         plan,
         inputs.profile.summary,
-        (*map(Note, models), *_notes(inputs, subject, machine, plan, limit_set)),
+        tuple(_notes(inputs, subject, machine, plan, limit_set)),
         _alarm(inputs, subject, machine, plan),
         seen.scratches,
         limit_set,
@@ -811,15 +802,6 @@ def _select(inputs: Inputs, seen: Observation) -> tuple[Inputs, Subject]:
         missing_gpus(inventory, asked),
         None if job is None or job.whole else job,
     )
-
-
-def _model_notes(inputs: Inputs, subject: Subject) -> list[Message]:
-    """How the declared GPU models are read. Raises MachineFileError."""
-    file, seen = inputs.options.machine_file, subject.seen
-    if subject.declared is None or file is None:
-        return []
-    cards = [] if inputs.options.as_declared else [card.model for card in gpus(seen.inventory)]
-    return model_notes(subject.declared, file, cards, inputs.sheets.models)
 
 
 def _request(inputs: Inputs, subject: Subject, power_s: Mapping[str, float]) -> Request:
@@ -947,10 +929,12 @@ def _shortfalls(inputs: Inputs, subject: Subject, limits: LimitBook) -> tuple[Me
     limit = present.limit if present and not inputs.options.as_declared else None
     declared = inputs.declared.gpu if inputs.declared else ()
     addresses = [one.address for one in declared if one.address]
-    return shortfalls(subject.seen.inventory, limit, subject.asked, addresses)
+    return shortfalls(subject.inventory, limit, subject.asked, addresses)
 
 
-def _build(inputs: Inputs, subject: Subject, machine: MachineUnderTest, request: Request) -> Plan:
+def _build(
+    inputs: Inputs, digest: str, subject: Subject, machine: MachineUnderTest, request: Request
+) -> Plan:
     """The plan. Raises MachineFileError and PlanError."""
     whole = inputs.declared
     try:
@@ -959,7 +943,7 @@ def _build(inputs: Inputs, subject: Subject, machine: MachineUnderTest, request:
             declared_book = _limits(inputs, subject, inputs.sheets, whole)
             plan_builder.lint(inputs.checks, declared_book)
             plan_builder.lint_waivers(inputs.checks, whole.waiver, inputs.file or "", declared_book)
-        plan = plan_builder.build(inputs.checks, inputs.digest, machine, request)
+        plan = plan_builder.build(inputs.checks, digest, machine, request)
     except PlanError as error:
         if whole is None or not error.place:
             raise
@@ -974,6 +958,7 @@ def _notes(
     options, declared, seen = inputs.options, subject.declared, subject.seen
     applied = site_sheets.applied(seen.inventory, inputs.sheets)
     yield from map(Note, site_sheets.notes(limit_set, applied))
+    yield from map(Note, _model_notes(inputs, subject))
     yield from power_notes(declared, inputs.file, seen.inventory, seen.cpu_limit_w)
     yield from channel_notes(declared, seen.inventory)
     if options.burn_s is not None and profile.BURN not in inputs.profile.seconds:
@@ -1006,13 +991,18 @@ def _shows_presence(plan: Plan) -> bool:
 def _alarm(
     inputs: Inputs, subject: Subject, machine: MachineUnderTest, plan: Plan
 ) -> tuple[Message, ...]:
-    """What must be said at once: that the run fails for sure, because a GPU is missing."""
-    inventory = subject.seen.inventory
+    """What must be said at once where a GPU is missing: that the run fails for sure, why, and how
+    far it goes all the same.
+    """
+    inventory, fail_fast = subject.inventory, inputs.options.fail_fast
     # a layer that shares GPUs out ends the run by an error
     if not machine.shortfalls or not _shows_presence(plan) or paravirtualised(inventory):
         return ()
-    layers = [layer.message for layer in presence(inventory)]
-    return (alarm(inputs.options, plan, inventory, machine.shortfalls), *layers)
+    then = Message("host_is_tested" if not plan.gpus else "rest_is_tested")
+    if preflight.stops_at_the_gate(plan, inventory, fail_fast=fail_fast):
+        then = Message("run_stops_at_fail" if fail_fast else "run_stops_at_gate")
+    missing = Message("gpus_missing", {"why": machine.shortfalls, "then": then})
+    return (missing, *(layer.message for layer in presence(inventory)))
 
 
 def _limit_set(inputs: Inputs, subject: Subject, machine: MachineUnderTest, plan: Plan) -> LimitSet:
