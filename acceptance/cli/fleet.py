@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from acceptance import resources
@@ -34,6 +35,7 @@ from acceptance.wording import words
 
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
+Locations = Mapping[str, Mapping[str, str]]
 _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
 
 
@@ -164,27 +166,37 @@ def run(args: argparse.Namespace) -> int:
     NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit`
     raise.
     """
-    language = closing.language_of(args)
+    verbs = {
+        "collect": _collect,
+        "report": _report,
+        "submit": _submit,
+        "accept": fleet_accept.accept,
+        "failures": fleet_accept.show_failures,
+        "pairs": fleet_pairs.test_pairs,
+    }
+    language, screen = closing.output(args)
     if args.what == "submit":
-        return _submit(args, language)
-    if args.what in ("accept", "failures"):
-        if args.what == "failures" and args.signer is not None:
-            _require_signers(args)
-        screen = Terminal.on_stdout(language)
-        verb = fleet_accept.accept if args.what == "accept" else fleet_accept.show_failures
-        return closing.after_output(screen, verb(args, screen, language))
-    if args.what == "pairs":
-        screen = Terminal.on_stdout(language)
-        code = fleet_pairs.test_pairs(args, screen, language)
-        return closing.after_output(screen, code)
-    if args.signer is not None:
-        _require_signers(args)
+        _refuse_other_options(args)
+    if getattr(args, "signer", None) is not None:
+        _require_signers(args.signer)
+    return closing.after_output(screen, verbs[args.what](args, screen, language))
+
+
+def _due_machines(args: argparse.Namespace) -> tuple[Sequence[str] | None, Locations]:
+    """The names of the machines that are due, None for all that are there, and their places."""
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
-    places = {} if args.locations is None else locations.read(args.locations)
-    if args.what == "report":
-        screen = Terminal.on_stdout(language)
-        told = fleet_report.show(args, names, places, screen, language)
-        return closing.after_output(screen, exit_code(told, args.fail_on))
+    return names, {} if args.locations is None else locations.read(args.locations)
+
+
+def _report(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Show a fleet in the views that were asked for; returns the exit code."""
+    report = fleet_report.show(args, *_due_machines(args), screen, language)
+    return exit_code(report, args.fail_on)
+
+
+def _collect(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Judge a night and keep it; returns the exit code."""
+    names, places = _due_machines(args)
     if args.out is not None:
         parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
@@ -195,7 +207,6 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.suppress(parquet.NightFileError):  # raised again, when all is judged and shown
         kept = fleet_accept.kept_rows(args.out)  # a FAIL whose verdict was removed since
     judged = night.judge(found, names, now, fresh, signed=args.signer is not None, kept=kept)
-    screen = Terminal.on_stdout(language)
     compared = None
     try:
         standings = (*judged.due, *judged.others)
@@ -214,28 +225,23 @@ def run(args: argparse.Namespace) -> int:
         for message in reader_file.write(args.folders, judged):
             screen.say(words.message(message, language), "yellow")
         show(judged, compared, screen, language)
-    return closing.after_output(screen, exit_code(judged, args.fail_on))
+    return exit_code(judged, args.fail_on)
 
 
-def _submit(args: argparse.Namespace, language: Language) -> int:
+def _submit(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Submit the nodes of a fleet; returns the exit code."""
-    engine = "slurm" if args.slurm is not None else "kubernetes"
-    _refuse_other_options(args, engine)
-    if args.signer is not None:
-        _require_signers(args)
-    screen = Terminal.on_stdout(language)
-    if engine == "kubernetes":
-        code = fleet_kubernetes.submit(args, screen, language)
-    else:
-        code, judged = fleet_slurm.submit(args, screen, language)
-        if args.wait:
-            show(judged, None, screen, language)
-            code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
-    return closing.after_output(screen, code)
+    if args.slurm is None:
+        return fleet_kubernetes.submit(args, screen, language)
+    code, judged = fleet_slurm.submit(args, screen, language)
+    if args.wait:
+        show(judged, None, screen, language)
+        code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
+    return code
 
 
-def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
+def _refuse_other_options(args: argparse.Namespace) -> None:
     """Raise NoFleet where an option was given that only another engine has."""
+    engine = "slurm" if args.slurm is not None else "kubernetes"
     if engine == "kubernetes" and args.accept:
         raise NoFleet("arguments for accept stand in your kustomization: leave out what follows --")
     for name, module in _ENGINES.items():
@@ -249,12 +255,12 @@ def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
                 )
 
 
-def _require_signers(args: argparse.Namespace) -> None:
+def _require_signers(file: Path) -> None:
     try:
-        regular_file.read(args.signer, regular_file.SMALL_RECORD)
+        regular_file.read(file, regular_file.SMALL_RECORD)
     except OSError as error:
         why = error.strerror
-        raise signature.SignatureError("signers_unread", path=str(args.signer), why=why) from error
+        raise signature.SignatureError("signers_unread", path=str(file), why=why) from error
 
 
 def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int:

@@ -30,8 +30,8 @@ def run(args: argparse.Namespace) -> int:
 
     Where a log differs from the journal nothing is proved: 3, unless the run failed.
     """
-    language = closing.language_of(args)
-    screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
+    language, screen = closing.output(args)
+    found = journal_run.read(args.run_dir)
     differs = args.from_logs and _from_logs(found, screen, language)
     code = closing.show_verdict(screen, found)
     if differs and code == PASS:

@@ -10,7 +10,6 @@ from acceptance.cli import closing, options, run_options
 from acceptance.core.language import Language
 from acceptance.expect.collected import PlanError
 from acceptance.machine import gpu_selection
-from acceptance.reports.terminal import Terminal
 from acceptance.run import missing_programs, planning
 from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import HistoryRecall
@@ -36,8 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan. Raises OSError when standard output is closed."""
-    asked, language = run_options.read(args), closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    asked = run_options.read(args)
+    language, screen = closing.output(args)
     if args.declared is not None:
         if args.machine is not None:
             raise PlanError("give --as or --machine, not both: --as plans for the file's machine")

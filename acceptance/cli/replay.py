@@ -8,7 +8,6 @@ from acceptance.cli import closing, options
 from acceptance.core.parts import parse
 from acceptance.journal import run as journal_run
 from acceptance.machine import gpu as machine_gpu
-from acceptance.reports.terminal import Terminal
 from acceptance.reports.text import duration
 from acceptance.run import playback
 from acceptance.wording import words
@@ -43,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
 
     Raises JournalError, UnreadableRun, and OSError when standard output is closed.
     """
-    language = closing.language_of(args)
-    screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
+    language, screen = closing.output(args)
+    found = journal_run.read(args.run_dir)
     times = playback.usual_speed(found.seconds) if args.speed is None else args.speed
     lasted = duration(found.seconds)
     told = {"run": found.verdict.run_id, "profile": found.plan.profile, "time": lasted}

@@ -96,8 +96,7 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
 
     Raises ScheduleError or TargetError.
     """
-    language = closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    language, screen = closing.output(args)
     if args.what == "failed":
         return _failed(args, screen, language)
     place = UnitLocation.of_user(os.environ, root) if args.user else UnitLocation.system(root)

@@ -6,7 +6,6 @@ import argparse
 
 from acceptance.cli import closing, options
 from acceptance.journal import run as journal_run
-from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
@@ -26,8 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sign a run and show what was signed; returns 0 or raises."""
-    language = closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    language, screen = closing.output(args)
     made = signature.sign(journal_run.read(args.run_dir), args.key)
     for line in signature.described(signature.verify(args.run_dir)):
         screen.say(words.message(line, language))

@@ -6,7 +6,6 @@ import argparse
 
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, UNJUDGED
-from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
@@ -28,8 +27,7 @@ def run(args: argparse.Namespace) -> int:
 
     Returns 0 where the signature fits, 1 where it does not, 3 where there is none.
     """
-    language = closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    language, screen = closing.output(args)
     try:
         found = signature.verify(args.run_dir, args.signer)
     except signature.NotSigned as error:

@@ -114,6 +114,15 @@ def output_folder(out: Path) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise JournalError where a file of the run cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
+
+
 def new_run_dir(out: Path) -> Path:
     """Make the folder of a new run. Raises OutputError."""
     run_id = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
@@ -235,12 +244,8 @@ class Supervisor:
         """Copy the site's checks, as they were planned, into the run's folder."""
         if self._prepared.site is None:
             return
-        try:
+        with _writing(self._site):
             self._prepared.site.folder.write(self._site)
-        except OSError as error:
-            raise segment.JournalError(
-                "unwritten", path=str(self._site), why=error.strerror
-            ) from error
 
     def _look_for_others(self, stop: StopRequest, *, last: bool = False) -> None:
         """Stop a run that gives way where the watch has seen another user on a GPU."""
@@ -315,10 +320,8 @@ class Supervisor:
             limits=self._prepared.limits,
             site=str(self._site) if name == SITE else None,
         )
-        try:
+        with _writing(path):
             session_context.write(context, path)
-        except OSError as error:
-            raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
         return path
 
     def _niceness(self, name: SessionName) -> int:
