@@ -46,7 +46,7 @@ from acceptance.machine.inventory import Disk, Inventory
 from acceptance.machine.machine_file import DeclaredCpu, Machine
 from acceptance.process.command import ProgramResult
 from acceptance.run import log_reading, replay_session
-from acceptance.run.replay_session import KeptPrograms, ReplayFixtures
+from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
 from acceptance.session.check import Check
 from acceptance.session.context import SessionContext
 from acceptance.session.stage import Part
@@ -146,7 +146,7 @@ def smart_printed(check: str) -> str:
 DUE_UUIDS = [one.uuid for one in DUE]
 
 
-class Printing(KeptPrograms):
+class Printing(RecordedPrograms):
     """Prints what each program of a check is given, and keeps it as a session does."""
 
     run_dir = Path()
