@@ -23,7 +23,7 @@ from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
-from acceptance.fleet import comparison, due, locations, night, parquet, reader_file, verdicts
+from acceptance.fleet import comparison, due, night, parquet, reader_file, verdicts
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row, Standing
 from acceptance.fleet.report import FleetReport
@@ -185,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
 def _due_machines(args: argparse.Namespace) -> tuple[Sequence[str] | None, Locations]:
     """The names of the machines that are due, None for all that are there, and their places."""
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
-    return names, {} if args.locations is None else locations.read(args.locations)
+    return names, {} if args.locations is None else due.read_locations(args.locations)
 
 
 def _report(args: argparse.Namespace, screen: Terminal, language: Language) -> int:

@@ -18,7 +18,7 @@ from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.limit import MIB, number
 from acceptance.core.message import Message
-from acceptance.fleet import due, locations, pair_tests, pairs, slurm
+from acceptance.fleet import due, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
 from acceptance.fleet.pairs import NodePair
 from acceptance.journal import run_folder
@@ -215,7 +215,7 @@ def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
 
 def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]:
     """Where the others reach each node. Raises LocationsError."""
-    places = {} if args.locations is None else locations.read(args.locations)
+    places = {} if args.locations is None else due.read_locations(args.locations)
     found = {node: places.get(node, {}).get(_ADDRESS) for node in nodes}
     if args.locations is not None and not any(found.values()):
         raise NoFleet(
