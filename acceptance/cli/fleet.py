@@ -222,8 +222,7 @@ def _collect(args: argparse.Namespace, screen: Terminal, language: Language) -> 
         book = noise.read(resources.locate("noise.toml"))
         compared = comparison.compare(nights, book, places)
     finally:  # a full disk does not hide what was judged
-        for message in reader_file.write(args.folders, judged):
-            screen.say(words.message(message, language), "yellow")
+        screen.say_messages(reader_file.write(args.folders, judged), "yellow")
         show(judged, compared, screen, language)
     return exit_code(judged, args.fail_on)
 
@@ -287,11 +286,13 @@ def show(
             screen.say(_line(one, language), _STYLE[one.verdict])
     # The first trouble of a machine is its reason, and stands above.
     reasons = {one.machine: one.reason for one in judged.due}
-    for trouble in judged.troubles:
-        if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
-            screen.say(words.message(trouble.message, language), "yellow")
-    for remark in judged.remarks:
-        screen.say(words.message(remark, language))
+    troubles = (
+        one.message
+        for one in judged.troubles
+        if one.machine is None or reasons.get(one.machine) != one.message
+    )
+    screen.say_messages(troubles, "yellow")
+    screen.say_messages(judged.remarks)
     for one in judged.others:
         screen.say(
             language(
@@ -308,8 +309,7 @@ def show(
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
         screen.say(language("unsigned: {machines}", machines=language.listed(sorted(unsigned))))
-    for message in comparison.sentences(compared) if compared is not None else ():
-        screen.say(words.message(message, language))
+    screen.say_messages(comparison.sentences(compared) if compared is not None else ())
     screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
 
 

@@ -204,8 +204,7 @@ class _Fleet:
         now, fresh = datetime.now(UTC), timedelta(hours=self.args.fresh)
         found = verdicts.collect([self.job.folder], now, now - fresh, self.args.signer)
         judged = night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
-        for message in reader_file.write([self.job.folder], judged):
-            self._say(words.message(message, self.language), "yellow")
+        self.screen.say_messages(reader_file.write([self.job.folder], judged), "yellow")
         return judged
 
     def settle(

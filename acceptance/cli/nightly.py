@@ -86,8 +86,7 @@ def _write_note(
         told=not troubles,
         headline=None if first is None else first.line(),
     )
-    for told in troubles:
-        screen.say(words.message(told, language), "yellow")
+    screen.say_messages(troubles, "yellow")
 
 
 def _why(error: BaseException) -> str:

@@ -10,7 +10,6 @@ from acceptance.journal import run as journal_run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.reports.text import duration
 from acceptance.run import playback
-from acceptance.wording import words
 
 _FRAMES = 5.0  # nothing is measured meanwhile that drawing could disturb
 _CURE = "give a number, such as 8 for eight times as fast, or max to play it at once"
@@ -58,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
                 speed=shown,
             )
         )
-    for trouble in (*found.torn, *found.troubles):
-        screen.say(words.message(trouble, language), "yellow")
+    screen.say_messages((*found.torn, *found.troubles), "yellow")
     names = {parse(gpu.pci_address): gpu.name for gpu in machine_gpu.gpus(found.inventory)}
     clock, played = playback.RunClock(times or None), playback.Playback(found)
     try:
@@ -67,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
         playback.play(played.entries(), clock, (screen.entry,), lambda: screen.failure is not None)
     finally:
         screen.stop()
-    for trouble in played.troubles:
-        screen.say(words.message(trouble, language), "yellow")
+    screen.say_messages(played.troubles, "yellow")
     code = closing.show_verdict(screen, found)
     return closing.after_output(screen, code)

@@ -11,7 +11,6 @@ from acceptance.journal import run as journal_run
 from acceptance.journal.run_folder import START_AGAIN, write_whole
 from acceptance.notify import notices, targets
 from acceptance.run import lock, outputs, unfinished
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if not unfinished.is_closed(found):
         with lock.MachineLock():  # whoever has the lock may be writing this run
             told = unfinished.close(args.run_dir)
-        if told:
-            screen.say(words.message(told, language), "yellow")
+        screen.say_messages([told], "yellow")
         found = reader.read(args.run_dir)
     run = journal_run.judge(found)
     outputs.write(run, language)
