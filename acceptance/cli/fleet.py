@@ -6,7 +6,6 @@ import argparse
 import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from acceptance import resources
@@ -20,7 +19,6 @@ from acceptance.cli import (
     options,
 )
 from acceptance.cli.fleet_report import NoFleet
-from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import comparison, due, night, parquet, reader_file, verdicts
@@ -178,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "submit":
         _refuse_other_options(args)
     if getattr(args, "signer", None) is not None:
-        _require_signers(args.signer)
+        signature.read_signers(args.signer)  # an error before anything else is read
     return closing.after_output(screen, verbs[args.what](args, screen, language))
 
 
@@ -252,14 +250,6 @@ def _refuse_other_options(args: argparse.Namespace) -> None:
                 raise NoFleet(
                     f"{own_option} is an option of --{name}: leave it out with --{engine}"
                 )
-
-
-def _require_signers(file: Path) -> None:
-    try:
-        regular_file.read(file, regular_file.SMALL_RECORD)
-    except OSError as error:
-        why = error.strerror
-        raise signature.SignatureError("signers_unread", path=str(file), why=why) from error
 
 
 def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int:

@@ -201,15 +201,20 @@ def _key_of(path: Path) -> str:
     return f"{made_by[1]} {made_by[2]}"
 
 
+def read_signers(file: Path) -> str:
+    """The content of a file of allowed signers, or of public keys. Raises SignatureError."""
+    try:
+        return regular_file.read(file, regular_file.SMALL_RECORD).decode("utf-8", "replace")
+    except OSError as error:
+        raise SignatureError("signers_unread", path=str(file), why=error.strerror) from error
+
+
 def _signer(path: Path, signers: Path) -> str:
     """The names of the signer in a file of allowed signers, or of public keys, as they stand there.
 
     They are patterns and may exclude somebody (`!bob@lab,*@lab`).
     """
-    try:
-        text = regular_file.read(signers, regular_file.SMALL_RECORD).decode("utf-8", "replace")
-    except OSError as error:
-        raise SignatureError("signers_unread", path=str(signers), why=error.strerror) from error
+    text = read_signers(signers)
     with tempfile.TemporaryDirectory() as folder:
         allowed = Path(folder) / "signers"
         allowed.write_text(_allowed(text.splitlines(), signers.name), encoding="utf-8")
