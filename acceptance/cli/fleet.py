@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from acceptance import resources
@@ -21,7 +21,7 @@ from acceptance.cli import (
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
-from acceptance.fleet import comparison, due, night, parquet, reader_file, verdicts
+from acceptance.fleet import comparison, due, night, parquet, reader_file
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row, Standing
 from acceptance.fleet.report import FleetReport
@@ -197,19 +197,15 @@ def _collect(args: argparse.Namespace, screen: Terminal, language: Language) -> 
     names, places = _due_machines(args)
     if args.out is not None:
         parquet.require()
-    now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
-    # Kept nights have what came before; without them it is read again.
-    earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
-    found = verdicts.collect(args.folders, now, now - fresh - earlier, args.signer)
+    now = datetime.now(UTC)
     kept: Mapping[str, Row] = {}
     with contextlib.suppress(parquet.NightFileError):  # raised again, when all is judged and shown
         kept = fleet_accept.kept_rows(args.out)  # a FAIL whose verdict was removed since
-    judged = night.judge(found, names, now, fresh, signed=args.signer is not None, kept=kept)
+    # Kept nights have what came before; without them it is read again.
+    count = 1 if args.out is not None else comparison.NIGHTS
+    found, judged, nights = fleet_report.judge_folders(args, names, now, nights=count, kept=kept)
     compared = None
     try:
-        standings = (*judged.due, *judged.others)
-        reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
-        nights = night.tables(found, judged, reasons, now)
         if args.out is not None:
             texts = [words.message(one.message) for one in found.troubles]
             nights = night.with_troubles(nights, found, texts, now)
