@@ -38,7 +38,7 @@ _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
 
 
 share = options.numbers(float, 0, 1, "share from 0 to 1, such as 0.05")
-hours = options.numbers(float, 1 / 60, 8760, "number of hours up to 8760 (a year)")
+hours = options.numbers(float, 1e-9, 8760, "number of hours up to 8760 (a year)")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

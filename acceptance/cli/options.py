@@ -19,6 +19,7 @@ from acceptance.reports.text import one_line, quoted_code
 
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 Number = TypeVar("Number", bound=float)
+_MOST_DIGITS = 30  # of a number; Python refuses to read some thousands
 
 
 class Parser(argparse.ArgumentParser):
@@ -117,7 +118,8 @@ def numbers(kind: type[Number], low: float, high: float, what: str) -> Callable[
 
     def read(text: str) -> Number:
         digits = text.replace(".", "", 1) if kind is float else text
-        value = kind(text) if digits.isascii() and digits.isdigit() else None
+        plain = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS
+        value = kind(text) if plain else None
         if value is None or not low <= value <= high:
             raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
         return value
