@@ -26,4 +26,4 @@ def sign(verdict: Path, content: bytes, key: Path, machine: str | None = None) -
         f"evidence {'0' * 64}\nverdict.json {hashlib.sha256(content).hexdigest()}\n"
     ).encode()
     (verdict.parent / signature.STATEMENT).write_bytes(statement)
-    (verdict.parent / signature.SIGNATURE).write_bytes(signature._signature(statement, key))
+    (verdict.parent / signature.SIGNATURE).write_bytes(signature.sign_text(statement, key))

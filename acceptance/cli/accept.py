@@ -14,7 +14,6 @@ from acceptance.core.message import Message
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
 from acceptance.process.command import CommandError
-from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 from acceptance.wording.errors import said
@@ -40,11 +39,8 @@ def run(args: argparse.Namespace) -> int:
     A pass that could not be signed as asked is no 0.
     """
     machine_test.forget(args.run_dir_file)
-    options, language = (
-        replace(run_options.read(args), run_dir_file=args.run_dir_file),
-        closing.language_of(args),
-    )
-    screen = Terminal.on_stdout(language)
+    options = replace(run_options.read(args), run_dir_file=args.run_dir_file)
+    language, screen = closing.output(args)
     if args.sign is not None:
         signature.require(args.sign)
     found = machine_test.run_test(options, screen, language)

@@ -40,6 +40,12 @@ def language_of(args: argparse.Namespace) -> Language:
     return language
 
 
+def output(args: argparse.Namespace) -> tuple[Language, Terminal]:
+    """The language of a verb, and the terminal on standard output that speaks it."""
+    language = language_of(args)
+    return language, Terminal.on_stdout(language)
+
+
 def write_ocp(run: Run, file: Path | None, code: int, language: Language) -> int:
     """Write the run as OCP output where that was asked for; returns the exit code then.
 

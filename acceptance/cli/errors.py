@@ -15,7 +15,7 @@ from acceptance.expect import (
     site_families,
     site_sheets,
 )
-from acceptance.fleet import acceptances, due, kubernetes, locations, parquet, slurm
+from acceptance.fleet import acceptances, due, kubernetes, parquet, slurm
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
 from acceptance.machine import gpu_selection, machine_file
@@ -68,7 +68,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     due.DueError,
     acceptances.AcceptanceError,
     slurm.SlurmError,
-    locations.LocationsError,
+    due.LocationsError,
     parquet.NoDuckdb,
     kubernetes.ManifestError,
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from acceptance import resources
@@ -20,11 +19,10 @@ from acceptance.cli import (
     options,
 )
 from acceptance.cli.fleet_report import NoFleet
-from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import EXIT_CODES
-from acceptance.fleet import comparison, due, locations, night, parquet, reader_file, verdicts
+from acceptance.fleet import comparison, due, night, parquet, reader_file
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row, Standing
 from acceptance.fleet.report import FleetReport
@@ -34,25 +32,12 @@ from acceptance.reports.terminal import VERDICT_STYLE, Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
+Locations = Mapping[str, Mapping[str, str]]
 _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
 
 
-def share(text: str) -> float:
-    """A share of machines, from 0 to 1."""
-    plain = text.isascii() and text.replace(".", "", 1).isdigit()
-    value = float(text) if plain else math.nan
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1, such as 0.05")
-    return value
-
-
-def hours(text: str) -> float:
-    """Hours, from more than 0 to a year."""
-    plain = text.isascii() and text.replace(".", "", 1).isdigit()
-    value = float(text) if plain else math.nan
-    if not 0 < value <= 8760:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours up to 8760 (a year)")
-    return value
+share = options.numbers(float, 0, 1, "share from 0 to 1, such as 0.05")
+hours = options.numbers(float, 1e-9, 8760, "number of hours up to 8760 (a year)")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -178,43 +163,48 @@ def run(args: argparse.Namespace) -> int:
     NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit`
     raise.
     """
-    language = closing.language_of(args)
+    verbs = {
+        "collect": _collect,
+        "report": _report,
+        "submit": _submit,
+        "accept": fleet_accept.accept,
+        "failures": fleet_accept.show_failures,
+        "pairs": fleet_pairs.test_pairs,
+    }
+    language, screen = closing.output(args)
     if args.what == "submit":
-        return _submit(args, language)
-    if args.what in ("accept", "failures"):
-        if args.what == "failures" and args.signer is not None:
-            _require_signers(args)
-        screen = Terminal.on_stdout(language)
-        verb = fleet_accept.accept if args.what == "accept" else fleet_accept.show_failures
-        return closing.after_output(screen, verb(args, screen, language))
-    if args.what == "pairs":
-        screen = Terminal.on_stdout(language)
-        code = fleet_pairs.test_pairs(args, screen, language)
-        return closing.after_output(screen, code)
-    if args.signer is not None:
-        _require_signers(args)
+        _refuse_other_options(args)
+    if getattr(args, "signer", None) is not None:
+        signature.read_signers(args.signer)  # an error before anything else is read
+    return closing.after_output(screen, verbs[args.what](args, screen, language))
+
+
+def _due_machines(args: argparse.Namespace) -> tuple[Sequence[str] | None, Locations]:
+    """The names of the machines that are due, None for all that are there, and their places."""
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
-    places = {} if args.locations is None else locations.read(args.locations)
-    if args.what == "report":
-        screen = Terminal.on_stdout(language)
-        told = fleet_report.show(args, names, places, screen, language)
-        return closing.after_output(screen, exit_code(told, args.fail_on))
+    return names, {} if args.locations is None else due.read_locations(args.locations)
+
+
+def _report(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Show a fleet in the views that were asked for; returns the exit code."""
+    report = fleet_report.show(args, *_due_machines(args), screen, language)
+    return exit_code(report, args.fail_on)
+
+
+def _collect(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Judge a night and keep it; returns the exit code."""
+    names, places = _due_machines(args)
     if args.out is not None:
         parquet.require()
-    now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
-    # Kept nights have what came before; without them it is read again.
-    earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
-    found = verdicts.collect(args.folders, now, now - fresh - earlier, args.signer)
+    now = datetime.now(UTC)
     kept: Mapping[str, Row] = {}
     with contextlib.suppress(parquet.NightFileError):  # raised again, when all is judged and shown
         kept = fleet_accept.kept_rows(args.out)  # a FAIL whose verdict was removed since
-    judged = night.judge(found, names, now, fresh, signed=args.signer is not None, kept=kept)
-    screen = Terminal.on_stdout(language)
+    # Kept nights have what came before; without them it is read again.
+    count = 1 if args.out is not None else comparison.NIGHTS
+    found, judged, nights = fleet_report.judge_folders(args, names, now, nights=count, kept=kept)
     compared = None
     try:
-        standings = (*judged.due, *judged.others)
-        reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
-        nights = night.tables(found, judged, reasons, now)
         if args.out is not None:
             texts = [words.message(one.message) for one in found.troubles]
             nights = night.with_troubles(nights, found, texts, now)
@@ -225,31 +215,25 @@ def run(args: argparse.Namespace) -> int:
         book = noise.read(resources.locate("noise.toml"))
         compared = comparison.compare(nights, book, places)
     finally:  # a full disk does not hide what was judged
-        for message in reader_file.write(args.folders, judged):
-            screen.say(words.message(message, language), "yellow")
+        screen.say_messages(reader_file.write(args.folders, judged), "yellow")
         show(judged, compared, screen, language)
-    return closing.after_output(screen, exit_code(judged, args.fail_on))
+    return exit_code(judged, args.fail_on)
 
 
-def _submit(args: argparse.Namespace, language: Language) -> int:
+def _submit(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Submit the nodes of a fleet; returns the exit code."""
-    engine = "slurm" if args.slurm is not None else "kubernetes"
-    _refuse_other_options(args, engine)
-    if args.signer is not None:
-        _require_signers(args)
-    screen = Terminal.on_stdout(language)
-    if engine == "kubernetes":
-        code = fleet_kubernetes.submit(args, screen, language)
-    else:
-        code, judged = fleet_slurm.submit(args, screen, language)
-        if args.wait:
-            show(judged, None, screen, language)
-            code = FAIL if judged.verdict == "FAIL" else code or exit_code(judged)
-    return closing.after_output(screen, code)
+    if args.slurm is None:
+        return fleet_kubernetes.submit(args, screen, language)
+    code, judged = fleet_slurm.submit(args, screen, language)
+    if args.wait:
+        show(judged, None, screen, language)
+        code = FAIL if judged.verdict == "FAIL" else code or exit_code(judged)
+    return code
 
 
-def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
+def _refuse_other_options(args: argparse.Namespace) -> None:
     """Raise NoFleet where an option was given that only another engine has."""
+    engine = "slurm" if args.slurm is not None else "kubernetes"
     if engine == "kubernetes" and args.accept:
         raise NoFleet("arguments for accept stand in your kustomization: leave out what follows --")
     for name, module in _ENGINES.items():
@@ -261,14 +245,6 @@ def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
                 raise NoFleet(
                     f"{own_option} is an option of --{name}: leave it out with --{engine}"
                 )
-
-
-def _require_signers(args: argparse.Namespace) -> None:
-    try:
-        regular_file.read(args.signer, regular_file.SMALL_RECORD)
-    except OSError as error:
-        why = error.strerror
-        raise signature.SignatureError("signers_unread", path=str(args.signer), why=why) from error
 
 
 def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int:
@@ -295,11 +271,13 @@ def show(
             screen.say(_line(one, language), VERDICT_STYLE[one.verdict])
     # The first trouble of a machine is its reason, and stands above.
     reasons = {one.machine: one.reason for one in judged.due}
-    for trouble in judged.troubles:
-        if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
-            screen.say(words.message(trouble.message, language), "yellow")
-    for remark in judged.remarks:
-        screen.say(words.message(remark, language))
+    troubles = (
+        one.message
+        for one in judged.troubles
+        if one.machine is None or reasons.get(one.machine) != one.message
+    )
+    screen.say_messages(troubles, "yellow")
+    screen.say_messages(judged.remarks)
     for one in judged.others:
         screen.say(
             language(
@@ -316,8 +294,7 @@ def show(
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
         screen.say(language("unsigned: {machines}", machines=language.listed(sorted(unsigned))))
-    for message in comparison.sentences(compared) if compared is not None else ():
-        screen.say(words.message(message, language))
+    screen.say_messages(comparison.sentences(compared) if compared is not None else ())
     screen.say(closing_line(judged, language), f"bold {VERDICT_STYLE[judged.verdict]}")
 
 

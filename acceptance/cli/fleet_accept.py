@@ -89,12 +89,9 @@ def accept(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     if not runs:
         raise AcceptanceError("fleet_accept_no_fail", machine=args.name)
     path, made = acceptances.write(places[0], args.name, runs, args.reason, args.sign)
-    for run in runs:
-        screen.say(words.message(made.of(run), language))
+    screen.say_messages(map(made.of, runs))
     screen.path(str(path))
-    for place in places:
-        if (trouble := reader_file.write_machine(place, now)[2]) is not None:
-            screen.say(words.message(trouble, language), "yellow")
+    screen.say_messages((reader_file.write_machine(one, now)[2] for one in places), "yellow")
     return PASS
 
 
@@ -138,12 +135,10 @@ def show_failures(args: argparse.Namespace, screen: Terminal, language: Language
         for run, by in history.ended.items():
             acceptance = history.accepted.get(run)
             values = {"machine": history.machine, "run": run, "by": by}
-            message = Message("fleet_ended_by", values)
-            screen.say(words.message(message, language))
+            screen.say_messages([Message("fleet_ended_by", values)])
             if acceptance is not None:
-                screen.say(words.message(acceptance[1].of(run), language), indent=2)
-        messages = [one.message for one in troubles]
-        for message in (*messages, *([] if unwritten is None else [unwritten])):
+                screen.say_messages([acceptance[1].of(run)], indent=2)
+        if troubles or unwritten is not None:
             code = code or UNJUDGED
-            screen.say(words.message(message, language), "yellow")
+        screen.say_messages((*(one.message for one in troubles), unwritten), "yellow")
     return code

@@ -101,7 +101,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     if chosen or refused:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:
-        screen.say(words.message(Message("kubernetes_no_gpu_node"), language), "bold yellow")
+        screen.say_messages([Message("kubernetes_no_gpu_node")], "bold yellow")
     return exit_code(chosen, refused)
 
 
@@ -145,8 +145,8 @@ def judge(
     if lost := next((one.message for one in found.troubles if one.machine is None), None):
         raise kubernetes.ManifestError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)
-    for message in reader_file.write(args.verdicts, judged) if not args.dry_run else ():
-        screen.say(words.message(message, language), "yellow")
+    if not args.dry_run:
+        screen.say_messages(reader_file.write(args.verdicts, judged), "yellow")
     return {one.machine: one for one in judged.due}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from acceptance.core.language import Language
 from acceptance.core.limit import MIB, number
 from acceptance.core.message import Message
 from acceptance.core.verdict import EXIT_CODES
-from acceptance.fleet import due, locations, pair_tests, pairs, slurm
+from acceptance.fleet import due, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
 from acceptance.fleet.pairs import NodePair
 from acceptance.journal import run_folder
@@ -49,13 +48,6 @@ def _size(text: str) -> int:
     if value not in SIZES:
         raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(map(str, SIZES))}")
     return value
-
-
-def _port(text: str) -> int:
-    """A TCP port."""
-    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
-    return int(text)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +102,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--port", metavar="N", type=_port, default=29500, help="port on each node (default: 29500)"
+        "--port",
+        metavar="N",
+        type=options.numbers(int, 1, 65535, "port from 1 to 65535"),
+        default=29500,
+        help="port on each node (default: 29500)",
     )
     parser.add_argument(
         "--python",
@@ -217,7 +213,7 @@ def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
 
 def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]:
     """Where the others reach each node. Raises LocationsError."""
-    places = {} if args.locations is None else locations.read(args.locations)
+    places = {} if args.locations is None else due.read_locations(args.locations)
     found = {node: places.get(node, {}).get(_ADDRESS) for node in nodes}
     if args.locations is not None and not any(found.values()):
         raise NoFleet(

@@ -11,7 +11,7 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.core.language import Language
 from acceptance.fleet import comparison, night, parquet, report, verdicts
-from acceptance.fleet.night import NightTable
+from acceptance.fleet.night import Judged, NightTable, Row
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import junit, metrics, page, table, terminal
 from acceptance.history import noise
@@ -76,7 +76,8 @@ def show(
             raise NoFleet(f"{where}: give the folder of `rigproof fleet collect --out`")
         found = report.of_nights(nights, due, now, fresh)
     else:
-        found, nights = _of_folders(args, due, now, fresh)
+        read, judged, nights = judge_folders(args, due, now, nights=comparison.NIGHTS)
+        found = report.of_folders(read, judged, now)
     nights = report.with_runs(nights)
     book = noise.read(resources.locate("noise.toml"))
     found = report.with_earlier(found, nights, comparison.compare(nights, book, locations))
@@ -88,16 +89,25 @@ def show(
     return found
 
 
-def _of_folders(
-    args: argparse.Namespace, due: Collection[str] | None, now: datetime, fresh: timedelta
-) -> tuple[FleetReport, Mapping[str, NightTable]]:
-    earlier = timedelta(days=comparison.NIGHTS - 1)
-    read = verdicts.collect(args.folders, now, now - fresh - earlier, args.signer)
-    judged = night.judge(read, due, now, fresh, signed=args.signer is not None)
+def judge_folders(
+    args: argparse.Namespace,
+    due: Collection[str] | None,
+    now: datetime,
+    *,
+    nights: int,
+    kept: Mapping[str, Row] | None = None,
+) -> tuple[verdicts.Collection, Judged, dict[str, NightTable]]:
+    """The verdicts in the folders, what they say of the machines, and the tables of their nights.
+
+    `nights` is how many nights are read; `kept` is as of `night.judge`.
+    """
+    fresh = timedelta(hours=args.fresh)
+    since = now - fresh - timedelta(days=nights - 1)
+    found = verdicts.collect(args.folders, now, since, args.signer)
+    judged = night.judge(found, due, now, fresh, signed=args.signer is not None, kept=kept)
     standings = (*judged.due, *judged.others)
     reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
-    nights = night.tables(read, judged, reasons, now)
-    return report.of_folders(read, judged, now), nights
+    return found, judged, night.tables(found, judged, reasons, now)
 
 
 def _write(args: argparse.Namespace, found: FleetReport, language: Language) -> list[Path]:

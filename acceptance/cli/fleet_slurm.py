@@ -204,8 +204,7 @@ class _Fleet:
         now, fresh = datetime.now(UTC), timedelta(hours=self.args.fresh)
         found = verdicts.collect([self.job.folder], now, now - fresh, self.args.signer)
         judged = night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
-        for message in reader_file.write([self.job.folder], judged):
-            self._say(words.message(message, self.language), "yellow")
+        self.screen.say_messages(reader_file.write([self.job.folder], judged), "yellow")
         return judged
 
     def settle(
@@ -232,7 +231,7 @@ class _Fleet:
                     self._drain(one.machine, one.failed)
             elif one.verdict == "PASS" and node.ours and node.in_service and self._drains:
                 if self._done(node.name, partial(slurm.resume, node.name)):
-                    self._say(self.language("{node}: resumed, it passed", node=node.name))
+                    self.screen.say(self.language("{node}: resumed, it passed", node=node.name))
                     passed.append(node.name)
             elif one.verdict == "PASS" and not node.drained:
                 passed.append(node.name)
@@ -261,7 +260,7 @@ class _Fleet:
                 self.unfinished[name] = queued[name].id
             elif name not in nodes:
                 self.refused.append(name)
-                self._say(
+                self.screen.say(
                     self.language("{node}: not in the partition: not submitted", node=name),
                     "yellow",
                 )
@@ -280,15 +279,15 @@ class _Fleet:
                     self.resumed[name] = nodes[name].reason
         language = self.language
         if fresh:
-            self._say(
+            self.screen.say(
                 language("fresh verdict, not tested again: {nodes}", nodes=language.listed(fresh))
             )
         if waiting:
-            self._say(
+            self.screen.say(
                 language("a job waits or runs already: {nodes}", nodes=language.listed(waiting))
             )
         if sent:
-            self._say(language("submitted: {nodes}", nodes=language.listed(sent)))
+            self.screen.say(language("submitted: {nodes}", nodes=language.listed(sent)))
 
     def wait(self, at_once: int | None) -> None:
         """Wait for the jobs of these nodes until each has ended or cannot start, or to the limit.
@@ -330,7 +329,7 @@ class _Fleet:
         self, stuck: Sequence[Queued], going: Sequence[Queued], limit_s: float
     ) -> None:
         for job in stuck:
-            self._say(
+            self.screen.say(
                 self.language(
                     "{node}: its job cannot start ({reason}): end the cause, or `scancel {job}`",
                     node=job.node,
@@ -343,7 +342,7 @@ class _Fleet:
             jobs = self.language.listed(
                 self.language.noted(job.node, f"{job.id}: {job.state}") for job in going
             )
-            self._say(
+            self.screen.say(
                 self.language(
                     "not tested after {minutes} min, their jobs stay in the queue: {jobs}",
                     minutes=round(limit_s / 60),
@@ -411,11 +410,11 @@ class _Fleet:
             return True
         values = {"node": node.name, "state": node.state}
         if node.reason in ("", "none"):
-            self._say(self.language("{node}: {state}: not submitted", **values), "yellow")
+            self.screen.say(self.language("{node}: {state}: not submitted", **values), "yellow")
         else:
             values["reason"] = node.reason
             text = self.language("{node}: {state} ({reason}): not submitted", **values)
-            self._say(text, "yellow")
+            self.screen.say(text, "yellow")
         return False
 
     def _drain(self, node: str, failed: MachineVerdict) -> None:
@@ -424,7 +423,7 @@ class _Fleet:
             self._say_drained(node, why)
 
     def _say_drained(self, node: str, why: str) -> None:
-        self._say(self.language("{node}: drained ({reason})", node=node, reason=why), "red")
+        self.screen.say(self.language("{node}: drained ({reason})", node=node, reason=why), "red")
 
     def _release(self, passed: Sequence[str]) -> None:
         held = self.reservation
@@ -435,7 +434,7 @@ class _Fleet:
             self.reservation = left
             values = {"nodes": self.language.listed(out), "reservation": held.name}
             text = self.language("released from the reservation {reservation}: {nodes}", **values)
-            self._say(text)
+            self.screen.say(text)
 
     def _done(self, of: str, act: Callable[[], Answer]) -> Answer | None:
         """What Slurm answers; None where it refused, which is said and hinders no other node."""
@@ -444,8 +443,5 @@ class _Fleet:
         except (slurm.SlurmError, CommandError) as error:
             self.refused.append(of)
             why = words.text(said(error), self.language)
-            self._say(self.language("{label}: {text}", label=of, text=why), "red")
+            self.screen.say(self.language("{label}: {text}", label=of, text=why), "red")
             return None
-
-    def _say(self, text: str, style: str = "") -> None:
-        self.screen.say(text, style)

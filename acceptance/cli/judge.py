@@ -6,12 +6,10 @@ import argparse
 
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import PASS, UNJUDGED
-from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.reports.terminal import Terminal
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
 
     Where a log differs from the journal nothing is proved: 3, unless the run failed.
     """
-    language = closing.language_of(args)
-    screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
-    differs = args.from_logs and _from_logs(found, screen, language)
+    language, screen = closing.output(args)
+    found = journal_run.read(args.run_dir)
+    differs = args.from_logs and _from_logs(found, screen)
     code = closing.show_verdict(screen, found)
     if differs and code == PASS:
         screen.say(language("UNJUDGED: the logs do not prove this PASS (see above)"), "bold yellow")
@@ -40,14 +38,13 @@ def run(args: argparse.Namespace) -> int:
     return closing.after_output(screen, code)
 
 
-def _from_logs(found: Run, screen: Terminal, language: Language) -> bool:
+def _from_logs(found: Run, screen: Terminal) -> bool:
     """Say what the logs tell of the journal's values; returns whether they differ."""
     # Imported here: logs are read by the checks, which no other call needs.
     from acceptance.run import log_reading
 
     again = log_reading.read_again(found)
-    for one in again.differences:
-        screen.say(words.message(one, language), "bold red")
-    told = {"compared": again.compared, "measured": again.measured}
-    screen.say(words.message(Message("logs_compared", told), language))
+    screen.say_messages(again.differences, "bold red")
+    counts = {"compared": again.compared, "measured": again.measured}
+    screen.say_messages([Message("logs_compared", counts)])
     return bool(again.differences)

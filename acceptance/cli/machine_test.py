@@ -19,7 +19,6 @@ from acceptance.cli import run_options
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.core.parts import parse
-from acceptance.core.record import Note
 from acceptance.journal import ownership, run_folder
 from acceptance.journal.run import Run
 from acceptance.machine import gpu as machine_gpu
@@ -42,7 +41,6 @@ from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station import preflight
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
@@ -71,15 +69,13 @@ def run_test(
         lock.MachineLock(options.root) as held,
         supervisor.output_folder(options.out),
     ):
-        if theirs := ownership.left_in(options.out):
-            screen.say(words.message(theirs, language), "yellow")
+        screen.say_messages([ownership.left_in(options.out)], "yellow")
         # Leftovers of an earlier run go first: a process of it would occupy memory.
-        for told in unfinished.close_all(options.out, held.last_run(), options.root):
-            screen.say(words.message(told, language), "yellow")
+        closed = unfinished.close_all(options.out, held.last_run(), options.root)
+        screen.say_messages(closed, "yellow")
         memory = HistoryRecall(options.out, options.root)
         prepared = planning.prepare(options)
-        for line in prepared.alarm:
-            screen.say(words.message(line, language), "bold red")
+        screen.say_messages(prepared.alarm, "bold red")
         users = idle_gate.find_users(prepared, nights) if nights else ()
         where, remark = (
             (HostStation(), None)
@@ -95,15 +91,15 @@ def run_test(
         held.claim(run_dir)
         outputs.link_latest(run_dir)
         if skipped:
-            _say(screen, recalled.notes, language)
+            screen.say_messages((note.text for note in recalled.notes), "yellow")
             run = idle_gate.postpone(prepared, run_dir, skipped, language)
         else:
             run_options.show_plan(
                 screen,
                 prepared,
-                words.message(remark, language) if remark else None,
-                words.message(hidden, language) if hidden else None,
-                *(words.text(note.text, language) for note in prepared.notes),
+                remark,
+                hidden,
+                *(note.text for note in prepared.notes),
                 details=False,
             )
             _draft(prepared, run_dir, screen, language)
@@ -122,18 +118,16 @@ def run_test(
                 ).run()
             finally:
                 screen.stop()
-        if news := memory.keep(run):
-            screen.say(words.message(news, language), "yellow")
-        _tell_readers(options.out, screen, language)
+        screen.say_messages([memory.keep(run)], "yellow")
+        _tell_readers(options.out, screen)
         return run
 
 
-def _tell_readers(out: Path, screen: Terminal, language: Language) -> None:
+def _tell_readers(out: Path, screen: Terminal) -> None:
     """Write which FAILs of the runs in a folder do not stand any more, for the node's readers."""
     from acceptance.fleet import reader_file  # after a run: what it imports takes time
 
-    if (trouble := reader_file.write_machine(out, datetime.now(UTC))[2]) is not None:
-        screen.say(words.message(trouble, language), "yellow")
+    screen.say_messages([reader_file.write_machine(out, datetime.now(UTC))[2]], "yellow")
 
 
 def record_postponed(
@@ -152,17 +146,10 @@ def record_postponed(
         prepared = replace(prepared, plan=recalled.plan, notes=(*prepared.notes, *recalled.notes))
         skipped = recalled.postponement((reason,), nights.most_skipped)
         run_dir = _new_run_dir(options)
-        _say(screen, recalled.notes, language)
+        screen.say_messages((note.text for note in recalled.notes), "yellow")
         run = idle_gate.postpone(prepared, run_dir, skipped, language)
-        if told := memory.keep(run):
-            screen.say(words.message(told, language), "yellow")
+        screen.say_messages([memory.keep(run)], "yellow")
         return run
-
-
-def _say(screen: Terminal, notes: tuple[Note, ...], language: Language) -> None:
-    """Print the notes that a run with a plan shows beside it."""
-    for note in notes:
-        screen.say(words.text(note.text, language), "yellow")
 
 
 def _say_what_a_hangup_does(

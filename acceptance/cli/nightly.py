@@ -50,9 +50,8 @@ def run(args: argparse.Namespace) -> int:
     stopped.
     """
     machine_test.forget(args.run_dir_file)
-    language = closing.language_of(args)
+    language, screen = closing.output(args)
     settings = targets.read(args.textfile, args.on_fail, args.webhook, args.webhook_secret_file)
-    screen = Terminal.on_stdout(language)
     try:
         code, night, troubles = _night(args, screen, language, settings)
     except lock.MachineBusy as error:
@@ -87,8 +86,7 @@ def _write_note(
         told=not troubles,
         headline=None if first is None else first.line(),
     )
-    for told in troubles:
-        screen.say(words.message(told, language), "yellow")
+    screen.say_messages(troubles, "yellow")
 
 
 def _why(error: BaseException) -> str:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import time
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from acceptance.cli import exit_codes
 from acceptance.core.exit_code import USAGE
@@ -18,6 +18,8 @@ from acceptance.core.nearest import nearest
 from acceptance.reports.text import one_line, quoted_code
 
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
+Number = TypeVar("Number", bound=float)
+_MOST_DIGITS = 30  # of a number; Python refuses to read some thousands
 
 
 class Parser(argparse.ArgumentParser):
@@ -111,6 +113,26 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def numbers(kind: type[Number], low: float, high: float, what: str) -> Callable[[str], Number]:
+    """The type of an argument: a number of this kind from `low` to `high`, `what` in its error."""
+
+    def read(text: str) -> Number:
+        digits = text.replace(".", "", 1) if kind is float else text
+        plain = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS
+        value = kind(text) if plain else None
+        if value is None or not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
+        return value
+
+    return read
+
+
+seconds = numbers(float, 1, 30 * 86400, "number of seconds from 1 to 2592000 (30 days)")
+number = numbers(int, 1, 9999, "number from 1 to 9999")
+count = numbers(int, 1, 1_000_000, "whole number from 1 to 1000000")
+amount = numbers(float, 0, 1e6, "number from 0 to 1000000")
+
+
 def sheets(parser: argparse.ArgumentParser) -> None:
     """Add `--sheets`, the folder of the site's sheets."""
     parser.add_argument(
@@ -132,16 +154,6 @@ def ocp(parser: argparse.ArgumentParser) -> None:
         type=path,
         help="also write the run as OCP Test & Validation output, version 2.0 (JSON Lines)",
     )
-
-
-def seconds(text: str) -> float:
-    """Seconds of a burn, from 1 to 30 days."""
-    value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
-    if not 1 <= value <= 30 * 86400:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of seconds from 1 to 2592000 (30 days)"
-        )
-    return value
 
 
 def _names(text: str, what: str) -> tuple[str, ...]:
@@ -169,28 +181,6 @@ def time_of_day(text: str) -> time:
         )
     hour, _, minute = text.partition(":")
     return time(int(hour), int(minute))
-
-
-def number(text: str) -> int:
-    """A whole number from 1 to 9999."""
-    if not re.fullmatch("[1-9][0-9]{0,3}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 9999")
-    return int(text)
-
-
-def count(text: str) -> int:
-    """A whole number from 1 to a million."""
-    value = int(text) if text.isascii() and text.isdigit() else 0
-    if not 1 <= value <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 1000000")
-    return value
-
-
-def amount(text: str) -> float:
-    """A number from 0 to a million."""
-    if not (text.isascii() and text.replace(".", "", 1).isdigit()) or float(text) > 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1000000")
-    return float(text)
 
 
 def language(parser: argparse.ArgumentParser) -> None:

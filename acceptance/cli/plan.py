@@ -7,16 +7,14 @@ import os
 from dataclasses import replace
 
 from acceptance.cli import closing, options, run_options
-from acceptance.core.language import Language
+from acceptance.core.message import Text
 from acceptance.expect.collected import PlanError
 from acceptance.machine import gpu_selection
-from acceptance.reports.terminal import Terminal
 from acceptance.run import missing_programs, planning
 from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import HistoryRecall
 from acceptance.station import preflight
 from acceptance.station.options import Options
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,24 +34,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan. Raises OSError when standard output is closed."""
-    asked, language = run_options.read(args), closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    asked = run_options.read(args)
+    _, screen = closing.output(args)
     if args.declared is not None:
         if args.machine is not None:
             raise PlanError("give --as or --machine, not both: --as plans for the file's machine")
         asked = replace(asked, machine_file=args.declared, as_declared=True)
         prepared = planning.prepare(asked)
-        remarks: tuple[str | None, ...] = ()
+        remarks: tuple[Text | None, ...] = ()
     else:
-        prepared, remarks = _here(asked, language)
-    for line in prepared.alarm:
-        screen.say(words.message(line, language), "bold red")
-    notes = (words.text(note.text, language) for note in prepared.notes)
+        prepared, remarks = _here(asked)
+    screen.say_messages(prepared.alarm, "bold red")
+    notes = (note.text for note in prepared.notes)
     run_options.show_plan(screen, prepared, *remarks[:2], *notes, *remarks[2:], details=True)
     return closing.after_output(screen)
 
 
-def _here(asked: Options, language: Language) -> tuple[PreparedRun, tuple[str | None, ...]]:
+def _here(asked: Options) -> tuple[PreparedRun, tuple[Text | None, ...]]:
     """The plan for this machine, with its usual times, and remarks on how it would run here."""
     hidden = gpu_selection.refuse_outside(asked.gpus, os.environ)
     prepared = planning.prepare(asked)
@@ -62,10 +59,8 @@ def _here(asked: Options, language: Language) -> tuple[PreparedRun, tuple[str | 
     memory = HistoryRecall(asked.out, asked.root)
     timed = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
     prepared = replace(prepared, plan=timed)
-    missing = missing_programs.find(prepared.plan, in_place=in_place)
-    told = (words.message(one, language) for one in missing)
     return prepared, (
-        words.message(notice, language) if notice else None,
-        words.message(hidden, language) if hidden else None,
-        *told,
+        notice,
+        hidden,
+        *missing_programs.find(prepared.plan, in_place=in_place),
     )

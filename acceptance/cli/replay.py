@@ -8,27 +8,17 @@ from acceptance.cli import closing, options
 from acceptance.core.parts import parse
 from acceptance.journal import run as journal_run
 from acceptance.machine import gpu as machine_gpu
-from acceptance.reports.terminal import Terminal
 from acceptance.reports.text import duration
 from acceptance.run import playback
-from acceptance.wording import words
 
 _FRAMES = 5.0  # nothing is measured meanwhile that drawing could disturb
-_AT_ONCE = "max"
-_MOST = 1_000_000.0
+_CURE = "give a number, such as 8 for eight times as fast, or max to play it at once"
+_TIMES = options.numbers(float, 0, 1e6, f"speed: {_CURE}")
 
 
 def speed(text: str) -> float:
     """How many times faster a run is played; 0 at once."""
-    if text == _AT_ONCE:
-        return 0.0
-    plain = text.isascii() and text.replace(".", "", 1).isdigit()
-    if not plain or float(text) > _MOST:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no speed: give a number, such as 8 for eight times as fast, or "
-            f"{_AT_ONCE} to play it at once"
-        )
-    return float(text)
+    return 0.0 if text == "max" else _TIMES(text)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +41,8 @@ def run(args: argparse.Namespace) -> int:
 
     Raises JournalError, and OSError when standard output is closed.
     """
-    language = closing.language_of(args)
-    screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
+    language, screen = closing.output(args)
+    found = journal_run.read(args.run_dir)
     times = playback.usual_speed(found.seconds) if args.speed is None else args.speed
     lasted = duration(found.seconds)
     told = {"run": found.verdict.run_id, "profile": found.plan.profile, "time": lasted}
@@ -67,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
                 speed=shown,
             )
         )
-    for trouble in (*found.torn, *found.troubles):
-        screen.say(words.message(trouble, language), "yellow")
+    screen.say_messages((*found.torn, *found.troubles), "yellow")
     names = {parse(gpu.pci_address): gpu.name for gpu in machine_gpu.gpus(found.inventory)}
     clock, played = playback.RunClock(times or None), playback.Playback(found)
     try:
@@ -76,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
         playback.play(played.entries(), clock, (screen.entry,), lambda: screen.failure is not None)
     finally:
         screen.stop()
-    for trouble in played.troubles:
-        screen.say(words.message(trouble, language), "yellow")
+    screen.say_messages(played.troubles, "yellow")
     code = closing.show_verdict(screen, found)
     return closing.after_output(screen, code)

@@ -10,9 +10,7 @@ from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.journal.run_folder import START_AGAIN, write_whole
 from acceptance.notify import notices, targets
-from acceptance.reports.terminal import Terminal
 from acceptance.run import lock, outputs, unfinished
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,15 +47,13 @@ def run(args: argparse.Namespace) -> int:
 
     An unfinished run is closed first, as the next start would do.
     """
-    language = closing.language_of(args)
+    language, screen = closing.output(args)
     textfile = targets.read(textfile=args.textfile).textfile
-    screen = Terminal.on_stdout(language)
     found = reader.read(args.run_dir)
     if not unfinished.is_closed(found):
         with lock.MachineLock():  # whoever has the lock may be writing this run
             told = unfinished.close(args.run_dir)
-        if told:
-            screen.say(words.message(told, language), "yellow")
+        screen.say_messages([told], "yellow")
         found = reader.read(args.run_dir)
     run = journal_run.of_journal(found)
     outputs.write(run, language)

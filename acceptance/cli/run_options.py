@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import options
+from acceptance.core.message import Text
 from acceptance.reports.terminal import Terminal
 from acceptance.run.planning import PreparedRun
 from acceptance.station.options import Options
@@ -107,7 +108,9 @@ def read(args: argparse.Namespace) -> Options:
     )
 
 
-def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:
+def show_plan(
+    screen: Terminal, prepared: PreparedRun, *remarks: Text | None, details: bool
+) -> None:
     """Show the topology, the plan, and the remarks that must be seen before the run."""
     if not prepared.options.as_declared:  # no file declares where a card sits
         screen.table(prepared.matrix().text())
@@ -116,6 +119,4 @@ def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, det
     )
     if details and prepared.limits is not None:
         screen.limits(prepared.limits)
-    for line in remarks:
-        if line:
-            screen.say(line, "bold yellow")
+    screen.say_messages(remarks, "bold yellow")

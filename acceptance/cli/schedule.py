@@ -96,8 +96,7 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
 
     Raises ScheduleError or TargetError.
     """
-    language = closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    language, screen = closing.output(args)
     if args.what == "failed":
         return _failed(args, screen, language)
     place = UnitLocation.of_user(os.environ, root) if args.user else UnitLocation.system(root)
@@ -124,7 +123,7 @@ def _failed(args: argparse.Namespace, screen: Terminal, language: Language) -> i
     )
     left = failure_note.find(args.out, os.environ)
     ended = failure_note.ending(os.environ, left, user=args.user)
-    screen.say(words.message(ended.message, language))
+    screen.say_messages([ended.message])
     troubles: tuple[Text, ...]
     if ended.told:
         troubles = wrong
@@ -132,8 +131,7 @@ def _failed(args: argparse.Namespace, screen: Terminal, language: Language) -> i
         troubles = (*wrong, *notices.notify_recorded(Path(left.run_dir), settings))
     else:
         troubles = (*wrong, *notices.notify_no_run(words.message(ended.message), settings))
-    for told in troubles:
-        screen.say(words.text(told, language))
+    screen.say_messages(troubles)
     return UNJUDGED if troubles else PASS
 
 

@@ -6,9 +6,7 @@ import argparse
 
 from acceptance.cli import closing, options
 from acceptance.journal import run as journal_run
-from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,10 +24,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sign a run and show what was signed; returns 0 or raises."""
-    language = closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    _, screen = closing.output(args)
     made = signature.sign(journal_run.read(args.run_dir), args.key)
-    for line in signature.described(signature.verify(args.run_dir)):
-        screen.say(words.message(line, language))
+    screen.say_messages(signature.described(signature.verify(args.run_dir)))
     screen.path(str(made))
     return closing.after_output(screen)

@@ -6,9 +6,7 @@ import argparse
 
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, UNJUDGED
-from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
-from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,16 +26,14 @@ def run(args: argparse.Namespace) -> int:
 
     Returns 0 where the signature fits, 1 where it does not, 3 where there is none.
     """
-    language = closing.language_of(args)
-    screen = Terminal.on_stdout(language)
+    _, screen = closing.output(args)
     try:
         found = signature.verify(args.run_dir, args.signer)
     except signature.NotSigned as error:
-        screen.say(words.message(error.message, language), "yellow")
+        screen.say_messages([error.message], "yellow")
         return UNJUDGED
     except signature.SignatureError as error:
-        screen.say(words.message(error.message, language), "red")
+        screen.say_messages([error.message], "red")
         return FAIL
-    for line in signature.described(found):
-        screen.say(words.message(line, language))
+    screen.say_messages(signature.described(found))
     return closing.after_output(screen)

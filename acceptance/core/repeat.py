@@ -1,4 +1,4 @@
-"""Repeats: which journal entries belong to one, and its errors."""
+"""Repeats: which checks need one, which journal entries belong to one, and its errors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from acceptance.core.collection import REPEAT_SESSION, segment_of
-from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.finding import DRIFT, Finding, FindingKind
+from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message, Text
 from acceptance.core.record import CheckEnded, CheckStarted, Entry
 
 SEGMENT = segment_of(REPEAT_SESSION)
+
+
+def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> bool:
+    """Whether a check needs a repeat: a value outside its past, and nothing else wrong.
+
+    A check that failed by a limit, or did not finish, is never run again.
+    """
+    outside = any(one.drift is not None and one.drift.look_again for one in judged)
+    own = f"{DRIFT}."
+    sound = all(
+        finding.kind in ("warn", "waived") or str(finding.event).startswith(own)
+        for finding in findings
+    )
+    return outside and sound
 
 
 def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:

@@ -50,12 +50,14 @@ _FIRST_REMAPPING = 8  # the compute capability from which rows are remapped (Amp
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredMachine:
-    """The inventory of a declared machine.
+class Observation:
+    """What a machine shows before anything loads it, or would show by its file alone.
 
     `undeclared` says what the file leaves out, which is not planned; `hidden` are the classes of
-    components that have no member for that reason. `disk_links` is the most that the link of a disk
-    can carry, by the disk's name, by its sheet. `scratches` are the folders of the file.
+    components that have no member for that reason. `disk_links` is the most that the link of a
+    tested disk can carry, by the disk's name. `scratches` are the folders that the storage tests
+    write in, and `unscratched` says why there is none. `cpu_limit_w` is the power limit of the
+    processors.
     """
 
     inventory: Inventory
@@ -65,9 +67,11 @@ class DeclaredMachine:
     thermometers: frozenset[Component] = frozenset()
     disk_links: Mapping[str, tuple[float, Message]] = field(default_factory=dict)
     scratches: tuple[Scratch, ...] = ()
+    unscratched: tuple[Message, ...] = ()
+    cpu_limit_w: float | None = None
 
 
-def declared_machine(machine: Machine, sheets: Sheets, profile: str) -> DeclaredMachine:
+def declared_machine(machine: Machine, sheets: Sheets, profile: str) -> Observation:
     """The machine that a file declares, by these sheets, as a run of this profile would see it."""
     cards = [gpu for gpu in machine.gpu for _ in range(gpu.count)]
     cards += [DeclaredGpu()] * ((machine.gpu_count() or 0) - len(cards))
@@ -104,7 +108,7 @@ def declared_machine(machine: Machine, sheets: Sheets, profile: str) -> Declared
         writable=("/dev/root",),
         counters=_of_kernel(len(cards)),
     )
-    return DeclaredMachine(
+    return Observation(
         inventory,
         tuple(_undeclared(machine, cards, models, disks, scratches, wired)),
         frozenset(("cpu",) * (not has_cpu) + ("memory",) * (not has_memory)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from acceptance.core.collection import SESSIONS, matches_patterns
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
@@ -19,16 +20,82 @@ from acceptance.expect import loosest
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.loosest import Bounds, Problem
+from acceptance.wording import words
 
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
 OVERHEAD_S = 4.0
 RARE_S = 600.0  # seconds of load in which a rare fault shows once
 
-NO_LOADS: Mapping[str, float] = {}
 _MOST_NEAR = 3  # checks in a message
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
+
+Classes = Mapping[str, Sequence[Component]]
+Groups = Mapping[str, Sequence[Sequence[Component]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineUnderTest:
+    """What a plan needs to know of the machine under test.
+
+    `components` are its parts by class, with only the GPUs under test; `any_profile` are those of
+    all profiles, whose limits are no gaps of this one; those of this one where it is None.
+    `siblings` are the equal components by their class, which ratios are made of, `book` has the
+    limits of all. `waivers` are those of the machine file, whose name is `file`; None without one.
+    `missing` are GPUs that were asked for and cannot be tested. `turns` is the largest number of
+    GPUs that share the way to the host; None: all do. `not_offered`, `gaps` and `gpu_functions` are
+    the plan's. `shortfalls` say what the check of presence fails for, `left_out` why something that
+    was asked for is not tested.
+    """
+
+    components: Classes
+    book: LimitBook
+    siblings: Groups
+    any_profile: Classes | None = None
+    waivers: Sequence[Waiver] = ()
+    file: str | None = None
+    missing: Sequence[Component] = ()
+    turns: int | None = None
+    not_offered: Sequence[Text] = ()
+    gaps: Sequence[Text] = ()
+    gpu_functions: Sequence[Component] = ()
+    shortfalls: tuple[Message, ...] = ()
+    left_out: Sequence[Message] = ()
+
+    @property
+    def cure(self) -> str:
+        """The end of an error that nothing is due."""
+        text = "".join(f"; {words.message(one)}" for one in self.left_out)
+        if not self.shortfalls:
+            return text
+        missing = words.message(Message("clauses", {"why": self.shortfalls}))
+        return (
+            f"{text}; {missing}: select gpu.present too (--only gpu.present; make: "
+            "ONLY=gpu.present), which shows why, or leave out --only to test the rest of the "
+            "machine"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked of a run.
+
+    `loads_s` are the seconds of each load, `own_s` the profile's own. `only` are the patterns of
+    the checks that were chosen, empty for all; `narrowed` says that only some of the machine's GPUs
+    are tested. `reductions` are what the loads do less of than the profile. `memory_gib`,
+    `own_memory_gib` and `cannot_detect` are the plan's.
+    """
+
+    profile: str
+    loads_s: Mapping[str, float]
+    memory_gib: float
+    own_s: Mapping[str, float] = field(default_factory=dict)
+    own_memory_gib: float | None = None
+    reductions: Sequence[Reduction] = ()
+    cannot_detect: Sequence[str] = ()
+    only: Sequence[str] = ()
+    narrowed: bool = False
 
 
 def _cure(name: str, known_names: Collection[str], where: str) -> str:
@@ -209,9 +276,6 @@ def _meets(waiver: Waiver, component: Component | None) -> bool:
     return component is None or waiver.component is None or component.matches(waiver.component)
 
 
-Groups = Mapping[str, Sequence[Sequence[Component]]]
-
-
 def _siblings(
     check: CollectedCheck, measures: Measures, component: Component, groups: Groups
 ) -> Siblings | None:
@@ -284,16 +348,13 @@ def dues(
 
 
 def _gaps(
-    checks: Sequence[CollectedCheck],
-    planned: Sequence[PlannedCheck],
-    classes: Mapping[str, Sequence[Component]],
-    book: LimitBook,
-    absent: Sequence[Component],
+    checks: Sequence[CollectedCheck], planned: Sequence[PlannedCheck], machine: MachineUnderTest
 ) -> Iterator[Message]:
     """What keeps a full run from passing.
 
     A GPU that no check loads, or a limit for a component that this machine does not show.
     """
+    classes = machine.any_profile or machine.components
     loaded = {due.component for check in planned if check.gpu_load_s for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in loaded:
@@ -304,15 +365,16 @@ def _gaps(
         for one in check.measures
         for name in classes.get(one.per, ())
     }
-    for entry in book.entries:
-        if absent and entry.component and any(isinstance(end, Gpu) for end in entry.component.ends):
+    for entry in machine.book.entries:
+        part = entry.component
+        if machine.missing and part and any(isinstance(end, Gpu) for end in part.ends):
             continue  # a GPU is missing, which fails
-        missing = entry.component is not None and (entry.measurement, entry.component) not in shown
+        missing = part is not None and (entry.measurement, part) not in shown
         if entry.limit is not None and missing:
             about = known(
                 origin=entry.origin,
                 measurement=entry.measurement,
-                component=str(entry.component),
+                component=str(part),
             )
             yield Message("limit_of_nothing", about)
 
@@ -394,57 +456,60 @@ def waivers_of_nothing(
 
 
 def build(
-    collected: Sequence[CollectedCheck],
-    *,
-    profile: str,
-    loads_s: Mapping[str, float],
-    memory_gib: float,
-    cannot_detect: Sequence[str],
-    components: Mapping[str, Sequence[Component]],
-    not_offered: Sequence[Text],
-    book: LimitBook,
-    waivers: Sequence[Waiver],
-    declared_in: str | None,
-    only: Sequence[str],
-    digest: str,
-    siblings: Groups,
-    any_profile: Mapping[str, Sequence[Component]] | None = None,
-    gaps: Sequence[Text] = (),
-    narrowed: bool = False,
-    missing: Sequence[Component] = (),
-    cure: str = "",
-    gpu_functions: Sequence[Component] = (),
-    turns: int | None = None,
-    reductions: Sequence[Reduction] = (),
-    own_s: Mapping[str, float] = NO_LOADS,
-    own_memory_gib: float | None = None,
+    collected: Sequence[CollectedCheck], digest: str, machine: MachineUnderTest, request: Request
 ) -> Plan:
-    """The plan of one run.
+    """The plan of one run; `digest` is that of the package that `collected` the checks.
 
     The order is by session; in each session gates come first and checks that heat last, those
-    marked `last` after them, otherwise the order of `collected` stays. `siblings` are the equal
-    components by their class, which ratios are made of. `narrowed` means that `components` hold
-    only some of the machine's GPUs.
-    `any_profile` are the components of all profiles, whose limits are no gaps of this one; those of
-    this one where it is None.
-    `gpu_functions` are the plan's. `turns` is the largest number of GPUs that share the way to the
-    host; None: all do.
-    `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
-    is due. `reductions` are what the loads do less of than the profile: those of loads that are due
-    make a whole run partial, and it keeps its gaps. `own_s` are the profile's own seconds of each
-    load, `own_memory_gib` is the plan's.
+    marked `last` after them, otherwise the order of `collected` stays. Reductions of loads that are
+    due make a whole run partial, and it keeps its gaps.
 
     Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
     is due.
     """
-    lint(collected, book)
-    lint_waivers(collected, waivers, declared_in or "the machine file", book)
+    lint(collected, machine.book)
+    lint_waivers(collected, machine.waivers, machine.file or "the machine file", machine.book)
     ids = [check.id for check in collected]
-    for pattern in only:
+    for pattern in request.only:
         if not any(matches_patterns(one, [pattern]) for one in ids):
             raise PlanError(f"--only {pattern} matches no check: {_selection_cure(pattern, ids)}")
+    planned, unfounded = _planned(collected, machine, request)
+    _require_due(planned, unfounded, machine, request)
+    loads = {check.load for check in collected if any(one.id == check.id for one in planned)}
+    shortened = [one for one in request.reductions if one.unit != "s" or one.load in loads]
+    selection = bool(request.only) or request.narrowed
+    return Plan(
+        profile=request.profile,
+        scope="partial" if selection or shortened else "full",
+        checks=tuple(planned),
+        waivers=tuple(machine.waivers),
+        loads_s=dict(request.loads_s),
+        memory_gib=request.memory_gib,
+        cannot_detect=(*request.cannot_detect, *_rare_faults(planned, machine.components)),
+        not_tested=(
+            *machine.not_offered,
+            *(
+                Message("evidence_not_planned", {"check": one.id, "evidence": _evidence(one)})
+                for one in unfounded
+            ),
+        ),
+        gaps=() if selection else (*machine.gaps, *_gaps(collected, planned, machine)),
+        inventory_declared=machine.file is not None,
+        digest=digest,
+        gpus=tuple(machine.components["gpu"]),
+        overhead_s=OVERHEAD_S,
+        gpu_functions=tuple(machine.gpu_functions),
+        shortened=() if selection else tuple(shortened),
+        own_memory_gib=request.own_memory_gib,
+    )
+
+
+def _planned(
+    collected: Sequence[CollectedCheck], machine: MachineUnderTest, request: Request
+) -> tuple[list[PlannedCheck], list[CollectedCheck]]:
+    """The checks that are due in their order, and those whose evidence is not in this plan."""
     planned: list[PlannedCheck] = []
-    unfounded: list[CollectedCheck] = []  # what they are judged from is not in this plan
+    unfounded: list[CollectedCheck] = []
     for check in sorted(
         collected,
         key=lambda check: (
@@ -454,82 +519,61 @@ def build(
             check.last,
         ),
     ):
-        if only and not matches_patterns(check.id, only):
+        if request.only and not matches_patterns(check.id, request.only):
             continue
-        if check.load is not None and check.load not in loads_s:
+        if check.load is not None and check.load not in request.loads_s:
             continue  # this profile does not run that load
-        due = dues(check, components, book, siblings)
+        due = dues(check, machine.components, machine.book, machine.siblings)
         if due and not check.has_evidence(planned):
             unfounded.append(check)
         elif due:
-            load_s = loads_s[check.load] if check.load else 0.0
-            planned.append(
-                PlannedCheck(
-                    check.id,
-                    check.title,
-                    check.session,
-                    check.calculated_s(
-                        loads_s,
-                        memory_gib,
-                        len(components["gpu"]),
-                        len(components["core"]),
-                        len(components["gpu"]) if turns is None else turns,
-                    ),
-                    due,
-                    check.gate,
-                    check.slack + check.slack_per_gib * memory_gib,
-                    load_s if check.work.busy else 0.0,
-                    verifies=_verified(check, due, len(components["gpu"])),
-                    load_s=load_s,
-                    own_s=own_s.get(check.load, load_s) if check.load else 0.0,
-                )
-            )
-    for pattern in only:
-        if any(matches_patterns(check.id, [pattern]) for check in planned):
-            continue
+            planned.append(_planned_check(check, due, machine, request))
+    return planned, unfounded
+
+
+def _planned_check(
+    check: CollectedCheck, due: tuple[Due, ...], machine: MachineUnderTest, request: Request
+) -> PlannedCheck:
+    gpus, cores = len(machine.components["gpu"]), len(machine.components["core"])
+    turns = gpus if machine.turns is None else machine.turns
+    load_s = request.loads_s[check.load] if check.load else 0.0
+    return PlannedCheck(
+        check.id,
+        check.title,
+        check.session,
+        check.calculated_s(request.loads_s, request.memory_gib, gpus, cores, turns),
+        due,
+        check.gate,
+        check.slack + check.slack_per_gib * request.memory_gib,
+        load_s if check.work.busy else 0.0,
+        verifies=_verified(check, due, gpus),
+        load_s=load_s,
+        own_s=request.own_s.get(check.load, load_s) if check.load else 0.0,
+    )
+
+
+def _require_due(
+    planned: Sequence[PlannedCheck],
+    unfounded: Sequence[CollectedCheck],
+    machine: MachineUnderTest,
+    request: Request,
+) -> None:
+    """Raise PlanError where nothing is due, or nothing of a pattern that was asked for."""
+    empty = [
+        pattern
+        for pattern in request.only
+        if not any(matches_patterns(check.id, [pattern]) for check in planned)
+    ]
+    for pattern in empty:
         for check in unfounded:
             if matches_patterns(check.id, [pattern]):
-                raise _unfounded(pattern, check, profile)
+                raise _unfounded(pattern, check, request.profile)
     if not planned:
-        raise PlanError(f"nothing is due: no check of this selection applies to this machine{cure}")
-    for pattern in () if missing else only:  # a check of missing GPUs alone owes nothing
-        if not any(matches_patterns(check.id, [pattern]) for check in planned):
-            raise PlanError(
-                f"--only {pattern}: nothing of it is due on this machine in the profile {profile}"
-                f"{cure}"
-            )
-    selection = bool(only) or narrowed
-    loads = {check.load for check in collected if any(one.id == check.id for one in planned)}
-    shortened = (
-        ()
-        if selection
-        else tuple(one for one in reductions if one.unit != "s" or one.load in loads)
-    )
-    shown = components if any_profile is None else any_profile
-    return Plan(
-        profile=profile,
-        scope="partial" if selection or shortened else "full",
-        checks=tuple(planned),
-        waivers=tuple(waivers),
-        loads_s=dict(loads_s),
-        memory_gib=memory_gib,
-        cannot_detect=(
-            *cannot_detect,
-            *_rare_faults(planned, components),
-        ),
-        not_tested=(
-            *not_offered,
-            *(
-                Message("evidence_not_planned", {"check": one.id, "evidence": _evidence(one)})
-                for one in unfounded
-            ),
-        ),
-        gaps=() if selection else (*gaps, *_gaps(collected, planned, shown, book, missing)),
-        inventory_declared=declared_in is not None,
-        digest=digest,
-        gpus=tuple(components["gpu"]),
-        overhead_s=OVERHEAD_S,
-        gpu_functions=tuple(gpu_functions),
-        shortened=shortened,
-        own_memory_gib=own_memory_gib,
-    )
+        raise PlanError(
+            f"nothing is due: no check of this selection applies to this machine{machine.cure}"
+        )
+    if empty and not machine.missing:  # a check of missing GPUs alone owes nothing
+        raise PlanError(
+            f"--only {empty[0]}: nothing of it is due on this machine in the profile "
+            f"{request.profile}{machine.cure}"
+        )

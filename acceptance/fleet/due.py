@@ -1,10 +1,13 @@
-"""The machines that are due: a file with a name on each line, or Slurm's list of nodes."""
+"""The machines that are due, by a file or by Slurm, and what a site tells of its machines."""
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 from acceptance.core import plain_text, regular_file
+from acceptance.fleet.common_cause import SLOT
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError
@@ -13,10 +16,15 @@ SLURM = ("-N", "-h", "-o", "%N")
 _PROGRAM, _PACKAGE = "sinfo", "slurm-client"
 _KUBERNETES = "node/"  # `kubectl get nodes -o name` puts it before each name
 _SECONDS = 60.0
+_MACHINE = "machine"  # the first column of the locations
 
 
 class DueError(WordedError):
     """The list of due machines cannot be read."""
+
+
+class LocationsError(WordedError):
+    """The file of locations cannot be read."""
 
 
 def is_name(text: str) -> bool:
@@ -46,14 +54,53 @@ def names(text: str, source: str) -> tuple[str, ...]:
 
 def read(path: Path) -> tuple[str, ...]:
     """The machines that a file names. Raises DueError."""
+    return names(_text(path, DueError, "fleet_due_unread"), str(path))
+
+
+def read_locations(path: Path) -> dict[str, dict[str, str]]:
+    """What the site tells of each machine, such as its rack and switch; an empty cell is no fact.
+
+    The file is a CSV file with a column `machine`, and one for each fact. Raises LocationsError,
+    which names the line.
+    """
+    source = str(path)
+    text = _text(path, LocationsError, "fleet_locations_unread", "utf-8-sig")
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    found: dict[str, dict[str, str]] = {}
     try:
-        content = regular_file.read(path, regular_file.SMALL_RECORD)
-        text = content.decode("utf-8")
-    except OSError as error:
-        raise DueError("fleet_due_unread", path=str(path), why=error.strerror) from error
-    except UnicodeDecodeError as error:
-        raise DueError("fleet_due_unread", path=str(path), why="it is not UTF-8") from error
-    return names(text, str(path))
+        names = [name.strip() for name in next(rows, [])]
+        if (
+            names[:1] != [_MACHINE]
+            or len(names) < 2
+            or len(set(names)) < len(names)
+            or not all(names)
+        ):
+            raise LocationsError("fleet_locations_head", path=source)
+        if SLOT in names:
+            raise LocationsError("fleet_locations_slot", path=source)
+        for row in rows:
+            if not any(row):
+                continue
+            name, *facts = (cell.strip() for cell in row)
+            if len(row) != len(names) or not is_name(name) or name in found:
+                quoted = plain_text.quote(",".join(row))
+                raise LocationsError(
+                    "fleet_locations_line", path=source, line=rows.line_num, text=quoted
+                )
+            found[name] = {key: fact for key, fact in zip(names[1:], facts, strict=True) if fact}
+    except csv.Error as error:
+        why = f"line {rows.line_num}: {error}"
+        raise LocationsError("fleet_locations_unread", path=source, why=why) from error
+    return found
+
+
+def _text(path: Path, error: type[WordedError], code: str, encoding: str = "utf-8") -> str:
+    try:
+        return regular_file.read(path, regular_file.SMALL_RECORD).decode(encoding)
+    except OSError as trouble:
+        raise error(code, path=str(path), why=trouble.strerror) from trouble
+    except UnicodeDecodeError as trouble:
+        raise error(code, path=str(path), why="it is not UTF-8") from trouble
 
 
 def of_slurm() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -36,6 +36,10 @@ class KubernetesError(WordedError):
 
 class ManifestError(WordedError):
     """The site's kustomization has no Job that could be submitted."""
+
+
+class _List(Struct, Generic[Read]):
+    items: tuple[Read, ...]
 
 
 class _Condition(Struct):
@@ -69,10 +73,6 @@ class _Node(Struct):
     status: _NodeStatus
 
 
-class _Nodes(Struct):
-    items: tuple[_Node, ...]
-
-
 class _JobMeta(Struct):
     name: str
     uid: str
@@ -89,10 +89,6 @@ class _Job(Struct):
     status: _JobStatus
 
 
-class _Jobs(Struct):
-    items: tuple[_Job, ...]
-
-
 class _SliceSpec(Struct):
     driver: str
     nodeName: str | None = None
@@ -101,10 +97,6 @@ class _SliceSpec(Struct):
 
 class _Slice(Struct):
     spec: _SliceSpec
-
-
-class _Slices(Struct):
-    items: tuple[_Slice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +145,7 @@ class Manifest:
 
 def nodes(text: str) -> tuple[Node, ...]:
     """The nodes that `kubectl get nodes -o json` printed. Raises KubernetesError."""
-    return tuple(_node(one) for one in _decode(text, _Nodes, "get nodes").items)
+    return tuple(_node(one) for one in _decode(text, _Node, "get nodes"))
 
 
 def _node(found: _Node) -> Node:
@@ -189,7 +181,7 @@ def unfinished(text: str) -> dict[str, str]:
     """
     return {
         one.metadata.annotations[NODE]: one.metadata.name
-        for one in _decode(text, _Jobs, "get jobs").items
+        for one in _decode(text, _Job, "get jobs")
         if NODE in one.metadata.annotations
         and not any(
             each.type in ("Complete", "Failed") and each.status == "True"
@@ -203,7 +195,7 @@ def last_jobs(text: str) -> dict[str, str]:
 
     Raises KubernetesError.
     """
-    found = [one.metadata for one in _decode(text, _Jobs, "get jobs").items]
+    found = [one.metadata for one in _decode(text, _Job, "get jobs")]
     found.sort(key=lambda one: (one.creationTimestamp, one.uid))
     return {one.annotations[NODE]: one.uid for one in found if NODE in one.annotations}
 
@@ -215,7 +207,7 @@ def with_devices(text: str) -> frozenset[str]:
     """
     return frozenset(
         one.spec.nodeName
-        for one in _decode(text, _Slices, "get resourceslices").items
+        for one in _decode(text, _Slice, "get resourceslices")
         if one.spec.driver == DRIVER and one.spec.nodeName and one.spec.devices
     )
 
@@ -382,8 +374,9 @@ def _documents(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def _decode(text: str, kind: type[Read], what: str) -> Read:
+def _decode(text: str, kind: type[Read], what: str) -> tuple[Read, ...]:
+    """The objects of a list that kubectl printed. Raises KubernetesError."""
     try:
-        return msgspec.json.decode(text, type=kind)
+        return msgspec.json.decode(text, type=_List[kind]).items  # type: ignore[valid-type]
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise KubernetesError("kubernetes_unread", what=what, why=str(error)) from error

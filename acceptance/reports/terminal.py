@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
 from rich.cells import cell_len
@@ -154,6 +154,14 @@ class Terminal(LineWriter):
             Console(file=cast("IO[str]", SafeOutput(sys.stdout, plain=plain)), highlight=False),
             language,
         )
+
+    def say_messages(
+        self, messages: Iterable[Message | str | None], style: str = "", indent: int = 0
+    ) -> None:
+        """Print each message on a line, in the language of this terminal; None says nothing."""
+        for one in messages:
+            if one:
+                self.say(words.text(one, self._language), style, indent)
 
     def limits(self, limits: LimitSet) -> None:
         """Print the version and the digest of the limits."""

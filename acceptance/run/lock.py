@@ -8,10 +8,11 @@ import fcntl
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from acceptance.core import regular_file
 from acceptance.core.message import Message, known
@@ -39,8 +40,7 @@ class LockError(Exception):
     """The lock cannot be taken at all; the message is one sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(msgspec.Struct, frozen=True):
     """The content of the lock file.
 
     The process that holds or last held the lock, its run directory as soon as it has a run, and the
@@ -143,20 +143,11 @@ class MachineLock:
     def _read(self) -> _Written | None:
         """The file's content, if it is well formed: every user may write to the file."""
         try:
-            found = json.loads(os.pread(self._file, 65536, 0))
-        except (ValueError, RecursionError):
+            found = msgspec.json.decode(os.pread(self._file, 65536, 0), type=_Written)
+        except (msgspec.MsgspecError, RecursionError):
             return None
-        if not isinstance(found, dict) or not isinstance(found.get("pid"), int):
-            return None
-        places = [found.get("run_dir"), found.get("before")]
-        if places == [None, None] and "before" not in found:
-            return None
-        if any(
-            place is not None and not (isinstance(place, str) and place.isprintable())
-            for place in places
-        ):
-            return None
-        return _Written(found["pid"], *places)
+        places = (found.run_dir, found.before)
+        return found if all(one is None or one.isprintable() for one in places) else None
 
     def last_run(self) -> Path | None:
         """The run directory of the last holder that had one; None where there is none."""

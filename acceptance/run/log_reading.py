@@ -1,4 +1,4 @@
-"""The kept outputs of a run's programs, read again and held against the values in its journal."""
+"""The recorded outputs of the programs of a run, read again and compared with its journal."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from acceptance.core.message import Listed, Message, Text
 from acceptance.core.record import CheckEnded, Entry, Measured, Stopped
 from acceptance.journal.run import Run
 from acceptance.loads.protocol import salvage
+from acceptance.machine.machine_file import DeclaredCpu, Machine
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.run import replay_session
@@ -43,7 +44,7 @@ class _LogUnread(WordedError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _RecordedCheck:
     """The records of a check, and what its programs left; `unread` are logs that are not there."""
 
     entries: Sequence[Entry]
@@ -71,15 +72,17 @@ def read_again(run: Run) -> LogReading:
         by_check: dict[str | None, list[Entry]] = {}
         for one in entries:
             by_check.setdefault(getattr(one.body, "check", None), []).append(one)
-        measured += len(_Kept(entries, (), ()).journal)
-        kept = {one.id: _kept(run.folder, by_check.get(one.id, ())) for one in run.plan.checks}
+        measured += len(_RecordedCheck(entries, (), ()).journal)
+        recorded = {
+            one.id: _recorded_check(run.folder, by_check.get(one.id, ())) for one in run.plan.checks
+        }
         whole = {
-            str(name): kept[str(name)].programs
+            str(name): recorded[str(name)].programs
             for name in by_check
-            if name in kept and kept[name].programs and not kept[name].unread
+            if name in recorded and recorded[name].programs and not recorded[name].unread
         }
         again = replay_session.read(_context(run), whole)
-        for name, own in kept.items():
+        for name, own in recorded.items():
             count, found = _check(name, own, again)
             compared += count
             differences += found
@@ -97,10 +100,22 @@ def _context(run: Run) -> SessionContext:
         inventory=run.inventory,
         scratches=tuple(one.body for one in run.entries if isinstance(one.body, Scratch)),
         limits=run.start.limits,
+        machine=_burn_program(run),
     )
 
 
-def _kept(folder: Path, entries: Sequence[Entry]) -> _Kept:
+def _burn_program(run: Run) -> Machine | None:
+    """The machine file with what a check that starts programs needs of it: a burn program's name.
+
+    None where the journal does not say what the file declares.
+    """
+    if (declared := run.start.declared) is None:
+        return None
+    name = declared.facts.get("cpu.cpuburn")
+    return Machine(1, "machine", cpu=DeclaredCpu(cpuburn=None if name is None else str(name)))
+
+
+def _recorded_check(folder: Path, entries: Sequence[Entry]) -> _RecordedCheck:
     """What the programs of a check left."""
     done: list[ProgramResult] = []
     unread: list[Message] = []
@@ -124,38 +139,40 @@ def _kept(folder: Path, entries: Sequence[Entry]) -> _Kept:
             except _LogUnread as error:
                 unread.append(error.message)
         before = entry.body
-    return _Kept(entries, done, unread)
+    return _RecordedCheck(entries, done, unread)
 
 
-def _check(name: str, kept: _Kept, again: Mapping[str, Reading]) -> tuple[int, Sequence[Message]]:
+def _check(
+    name: str, recorded: _RecordedCheck, again: Mapping[str, Reading]
+) -> tuple[int, Sequence[Message]]:
     """How many values of a check its logs tell, and what differs."""
     about = {"check": name}
     found = [
-        *kept.unread,
+        *recorded.unread,
         *(
             Message("log_tells_fault", {**about, "why": why})
-            for one in kept.programs
-            if "pass" in kept.outcomes and (why := _fault(one)) is not None
+            for one in recorded.programs
+            if "pass" in recorded.outcomes and (why := _fault(one)) is not None
         ),
     ]
-    if kept.unread:
+    if recorded.unread:
         return 0, found
     if name not in again:
-        unknown = any(_is_load(one) or _tool(one) for one in kept.programs)
+        unknown = any(_is_load(one) or _tool(one) for one in recorded.programs)
         return 0, [*([Message("log_of_unknown", about)] if unknown else []), *found]
-    if not kept.programs:
-        return 0, [Message("log_none", about)] if kept.journal else []
+    if not recorded.programs:
+        return 0, [Message("log_none", about)] if recorded.journal else []
     reading = again[name]
     if reading.trouble is not None:
         found.append(Message("log_proves_nothing", {**about, "why": reading.trouble}))
-    journalled, logged = _by_figure(kept.journal), _by_figure(reading.measured)
-    compared = sum(len(held) for figure, held in journalled.items() if figure in logged)
+    journalled, logged = _by_figure(recorded.journal), _by_figure(reading.measured)
+    compared = sum(len(values) for figure, values in journalled.items() if figure in logged)
     for figure in dict.fromkeys((*journalled, *logged)):
-        held, said = journalled.get(figure, []), logged.get(figure, [])
+        ours, theirs = journalled.get(figure, []), logged.get(figure, [])
         # After a trouble the log tells less, and of a check that proved nothing the journal does.
-        due = (said or reading.trouble is None) and (held or {"pass", "fail"} & kept.outcomes)
+        due = (theirs or reading.trouble is None) and (ours or {"pass", "fail"} & recorded.outcomes)
         if due and figure not in reading.of_machine:
-            found += _differences(name, figure, held, said)
+            found += _differences(name, figure, ours, theirs)
     return compared, found
 
 
@@ -191,10 +208,10 @@ def _by_figure(measured: Sequence[Measured]) -> dict[Figure, list[float]]:
 
 
 def _differences(
-    check: str, figure: Figure, held: Sequence[float], said: Sequence[float]
+    check: str, figure: Figure, journalled: Sequence[float], logged: Sequence[float]
 ) -> Iterator[Message]:
     about = {"check": check, "measurement": figure[0], "component": str(figure[1])}
-    strange, left_out = _without(held, said), _without(said, held)
+    strange, left_out = _without(journalled, logged), _without(logged, journalled)
     if strange and left_out:
         values = {"journal": _listed(strange), "log": _listed(left_out)}
         yield Message("log_differs", {**about, **values})

@@ -22,7 +22,7 @@ from acceptance.core import message, parts
 from acceptance.core.collection import SITE, matches_patterns
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
+from acceptance.core.limit_set import LimitSet, SiteSheet
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Component, Core, parse
 from acceptance.core.plan import Plan, Reduction
@@ -41,9 +41,10 @@ from acceptance.expect import (
     storage_limits,
 )
 from acceptance.expect.collected import CollectedCheck, PlanError
-from acceptance.expect.declared_inventory import DeclaredMachine, declared_machine
+from acceptance.expect.declared_inventory import Observation, declared_machine
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import Sheets
 from acceptance.journal import provenance
@@ -126,6 +127,64 @@ class PreparedRun:
     def observed(self) -> Observed:
         """The inventory and the topology as a record."""
         return Observed(msgspec.to_builtins(self.inventory), self.matrix().rows())
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was asked of a run: its options, and what the files that they name hold.
+
+    `declared` is the machine file. `overlay` are the site's sheets, which lie in `folder`; `sheets`
+    are all that are in effect. `site` are the site's own checks, `checks` all that were collected.
+    """
+
+    options: Options
+    declared: Machine | None
+    profile: profile.Profile
+    folder: Path | None
+    overlay: tuple[SiteSheet, ...]
+    sheets: Sheets
+    site: CollectedSite | None
+    checks: tuple[CollectedCheck, ...] = ()
+
+    @property
+    def file(self) -> str | None:
+        """The name of the machine file."""
+        return self.options.machine_file.name if self.options.machine_file else None
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Where a scheduler names the job around this run."""
+        return {} if self.options.as_declared else os.environ
+
+    def error(self, place: Sequence[str | int], sentence: str) -> machine_file.MachineFileError:
+        """The error of a key of the machine file, which is there."""
+        assert self.options.machine_file is not None
+        return machine_file.key_error(self.options.machine_file, place, sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The machine under test: what is seen of it, and which of its GPUs were `asked` for.
+
+    `declared` is the machine file as far as it holds for the GPUs on the bus. `missing` are those
+    asked for that cannot be tested. `job` is the scheduler's job that has a part of the machine.
+    """
+
+    seen: Observation
+    declared: Machine | None
+    asked: tuple[Component, ...]
+    missing: tuple[Component, ...]
+    job: gpu_selection.Job | None
+
+    @property
+    def inventory(self) -> Inventory:
+        """The machine as it shows itself."""
+        return self.seen.inventory
+
+    @property
+    def names(self) -> tuple[Component, ...]:
+        """The GPUs under test."""
+        return tuple(name for name in self.asked if name not in self.missing)
 
 
 def collect(root: Path) -> session_context.Answer:
@@ -244,23 +303,35 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     return ceiling.host_ceilings(cores, singles, rates)
 
 
+def read_disk_links(
+    scratches: Sequence[Scratch], inventory: Inventory, root: Path
+) -> dict[str, tuple[float, Message]]:
+    """The most that the link of each tested disk can carry, by the disk's name."""
+    tested = {name for one in scratches for name in one.disks}
+    links = {
+        disk.name: disk_links.read(disk, root)
+        for disk in known(inventory.disks)
+        if disk.name in tested
+    }
+    return {
+        name: most
+        for name, link in links.items()
+        if link is not None and (most := disk_link.most(link)) is not None
+    }
+
+
 def disk_limits(
-    scratches: Sequence[Scratch], inventory: Inventory, root: Path, sheets: Sequence[DiskSheet]
+    scratches: Sequence[Scratch],
+    inventory: Inventory,
+    links: Mapping[str, tuple[float, Message]],
+    sheets: Sequence[DiskSheet],
 ) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
     """The limits and the ceilings of the tested filesystems, from links and sheets of the disks.
 
     In a virtual machine a link sets no ceiling: the port above a passed-through disk, and all of an
     emulated one, is the hypervisor's own, and need not say what it carries.
     """
-    disks = known(inventory.disks)
-    tested = {name for one in scratches for name in one.disks}
-    seen = {disk.name: disk_links.read(disk, root) for disk in disks if disk.name in tested}
-    links = {
-        name: most
-        for name, link in seen.items()
-        if link is not None and (most := disk_link.most(link)) is not None
-    }
-    found, ceilings = storage_limits.overrides(scratches, disks, links, sheets)
+    found, ceilings = storage_limits.overrides(scratches, known(inventory.disks), links, sheets)
     return found, () if inventory.cpu.virtualised else ceilings
 
 
@@ -361,11 +432,6 @@ def memory_gap(
     return [Message("memory_taken", sizes)]
 
 
-def own_memory_gib(chosen: profile.Profile, inventory: Inventory, gpus: int) -> float:
-    """GiB of RAM that the profile fills on this machine beside so many GPUs by default."""
-    return inventory.memory.beside_gpus(memory_gib(None, chosen, inventory), gpus)
-
-
 def reductions(
     chosen: profile.Profile,
     loads_s: Mapping[str, float],
@@ -436,24 +502,24 @@ def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str 
             yield (table, index, "component"), f"there is no {core}: {why}"
 
 
-def model_notes(
-    declared: Machine, file: Path, cards: Sequence[str | None], sheets: Sequence[Sheet]
-) -> list[Message]:
+def _model_notes(inputs: Inputs, subject: Subject) -> Iterator[Message]:
     """How the declared GPU models are read, where they are not named as NVML does.
 
-    `cards` are NVML's names of this machine's. Raises MachineFileError for a name of several
-    models.
+    Raises MachineFileError for a name of several models.
     """
-    found = dict[str, Message | None]()
-    for index, row in enumerate(declared.gpu):
+    rows = subject.declared.gpu if subject.declared else ()
+    cards = [] if inputs.options.as_declared else [card.model for card in gpus(subject.inventory)]
+    for index, row in enumerate(rows):
+        if row.model is None or any(row.model == one.model for one in rows[:index]):
+            continue
         place = ("gpu", index, "model")
-        if row.model is not None and row.model not in found:
-            where = f"{file.name}, {spell(place)}"
-            try:
-                found[row.model] = gpu_names.read(row.model, where, cards, sheets)
-            except gpu_names.UnclearName as error:
-                raise machine_file.key_error(file, place, str(error)) from error
-    return [note for note in found.values() if note is not None]
+        where = f"{inputs.file}, {spell(place)}"
+        try:
+            note = gpu_names.read(row.model, where, cards, inputs.sheets.models)
+        except gpu_names.UnclearName as error:
+            raise inputs.error(place, str(error)) from error
+        if note is not None:
+            yield note
 
 
 def _component(text: str | None) -> Component | None:
@@ -562,29 +628,6 @@ def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list
     return [Message("gpus_not_run", {"why": why})] if missing else []
 
 
-def _cure(why: tuple[Message, ...], left_out: Sequence[Message]) -> str:
-    """The end of an error that nothing is due, where the presence of GPUs is at fault.
-
-    `left_out` are the reasons why what was asked for, power steps or storage, is left out.
-    """
-    told = "".join(f"; {words.message(one)}" for one in left_out)
-    if not why:
-        return told
-    missing = words.message(Message("clauses", {"why": why}))
-    return (
-        f"{told}; {missing}: select gpu.present too (--only gpu.present; make: ONLY=gpu.present), "
-        "which shows why, or leave out --only to test the rest of the machine"
-    )
-
-
-def alarm(options: Options, plan: Plan, inventory: Inventory, why: tuple[Message, ...]) -> Message:
-    """That the run fails for sure, why, and how far it goes all the same."""
-    then = Message("host_is_tested" if not plan.gpus else "rest_is_tested")
-    if preflight.stops_at_the_gate(plan, inventory, fail_fast=options.fail_fast):
-        then = Message("run_stops_at_fail" if options.fail_fast else "run_stops_at_gate")
-    return Message("gpus_missing", {"why": why, "then": then})
-
-
 def _asks_for_power(only: Sequence[str]) -> bool:
     """Whether "power", the id of one of its checks, or a shell pattern of either is among these."""
     return any(re.match(r"power\b", pattern) for pattern in only)
@@ -656,217 +699,321 @@ def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Mess
     return [Message("no_training_without_gpu")] if alone and not names else []
 
 
-def _as_declared(
-    declared: Machine, sheets: Sheets, options: Options, collected: Sequence[CollectedCheck]
-) -> DeclaredMachine:
+def prepare(options: Options) -> PreparedRun:
+    """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
+    inputs = _read(options)
+    # observation and collection take about a second each, and run side by side
+    with start_collection(options.root) as collected:
+        inventory = None if options.as_declared else observe(options.root)
+        answer = collected()
+    own = inputs.site.checks if inputs.site is not None else ()
+    inputs = replace(inputs, checks=(*answer.checks, *own))
+    seen = _as_declared(inputs) if inventory is None else _as_observed(inputs, inventory)
+    _require_fitting(inputs, seen.inventory)
+    inputs, subject = _select(inputs, seen)
+    power_s, power_off = power_steps(
+        subject.declared, inputs.options, subject.names, inputs.environment
+    )
+    if power_s and seen.inventory.cpu.virtualised:
+        power_off.append(Message("power_faults_hidden"))
+    request = _request(inputs, subject, power_s)
+    machine = _machine(inputs, subject, request, power_off)
+    plan = _build(inputs, answer.digest, subject, machine, request)
+    limit_set = _limit_set(inputs, subject, machine, plan)
+    return PreparedRun(
+        inputs.options,
+        subject.declared,
+        seen.inventory,
+        plan,
+        inputs.profile.summary,
+        tuple(_notes(inputs, subject, machine, plan, limit_set)),
+        _alarm(inputs, subject, machine, plan),
+        seen.scratches,
+        limit_set,
+        inputs.site,
+        seen.undeclared,
+    )
+
+
+def _read(options: Options) -> Inputs:
+    """Read the files that the options name."""
+    folder = sheet_folder.find(options.sheets, options.root)
+    overlay = sheet_folder.read(folder, named=options.sheets is not None)
+    return Inputs(
+        options,
+        machine_file.read(options.machine_file) if options.machine_file else None,
+        profile.choose(profile.read(resources.locate("profiles.toml")), options.profile),
+        folder,
+        overlay,
+        site_sheets.in_effect(overlay) if overlay else site_sheets.own_sheets(),
+        site_collection.collect(options.checks, options.root) if options.checks else None,
+    )
+
+
+def _as_declared(inputs: Inputs) -> Observation:
     """The machine that the file declares, with its folders where a selected check needs one."""
-    found = declared_machine(declared, sheets, options.profile)
-    if scratch.due([check.id for check in collected], options.only):
+    assert inputs.declared is not None
+    found = declared_machine(inputs.declared, inputs.sheets, inputs.options.profile)
+    if scratch.due([check.id for check in inputs.checks], inputs.options.only):
         return found
     return replace(found, scratches=())
 
 
-def prepare(options: Options) -> PreparedRun:
-    """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
-    declared = machine_file.read(options.machine_file) if options.machine_file else None
-    folder = sheet_folder.find(options.sheets, options.root)
-    overlay = sheet_folder.read(folder, named=options.sheets is not None)
-    chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
-    own = site_sheets.own_sheets()
-    sheets = site_sheets.in_effect(overlay) if overlay else own
-    environment = {} if options.as_declared else os.environ
-    site = site_collection.collect(options.checks, options.root) if options.checks else None
-    # observation and collection take about a second each, and run side by side
-    with start_collection(options.root) as collected:
-        observed = None if options.as_declared else observe(options.root)
-        answer = collected()
-    if site is not None:
-        answer = msgspec.structs.replace(answer, checks=(*answer.checks, *site.checks))
-    file = options.machine_file.name if options.machine_file else None
-    plain = None
-    if observed is None:
-        assert declared is not None
-        plain = _as_declared(declared, sheets, options, answer.checks)
-    inventory = observed if plain is None else plain.inventory
-    assert inventory is not None
-    if options.machine_file and declared:
-        for place, sentence in _cores(declared, inventory):
-            raise machine_file.key_error(options.machine_file, place, sentence)
-        if problem := share_problem(declared, inventory):
-            place = ("memory", "test_share")
-            raise machine_file.key_error(options.machine_file, place, problem)
-    cards, count = gpus(inventory), components.gpu_count(declared, inventory)
-    names = gpu_selection.names(options.gpus, cards, count)
-    job = gpu_selection.job(environment, inventory.cpu.threads)
-    if job is not None and not options.gpus:
-        names = gpu_selection.names_of_job(job, cards, count)
-        if len(names) < count:  # the same as if they were named
-            options = replace(options, gpus=tuple(map(str, names)))
-    shares = job is not None and not job.whole
-    missing = missing_gpus(inventory, names)
-    asked, names = names, tuple(name for name in names if name not in missing)
-    # A GPU that is not on the bus has no number: only the count tells that it is missing.
-    expected = [name for name in asked if name in {card.name for card in cards}]
-    whole, declared = declared, without_places(declared, inventory)
-    if plain is None:
-        sensors = Sensors.find(options.root).offered()
-        scratches, unscratched = find_scratches(declared, options, answer.checks)
-        warm = disk_temperature.limited(known(inventory.disks), options.root)
-    else:
-        sensors, scratches, unscratched = plain.sensors, plain.scratches, []
-        warm = plain.thermometers
-    classes = components.resolve(declared, inventory, sensors, names, expected, scratches, warm)
-    if plain is not None:
-        classes |= dict.fromkeys(plain.hidden, ())
-    if site is not None:
-        site_collection.require_classes(site, classes)
-    some_profile = components.any_profile(classes, inventory, scratches)
-    unscratched += scratch.untested(scratches, known(inventory.disks))
-    not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
-    if classes["gpu-nvlink"] and missing_gpus(inventory, gpu_selection.names((), cards, count)):
-        # Links to a missing GPU are down, also those of one that is not under test.
-        classes["gpu-nvlink"] = ()
-        not_compared.append(Message("nvlinks_not_compared"))
-    read_models: list[Message] = []
-    if options.machine_file and declared:
-        own_names = [card.model for card in cards] if plain is None else []
-        read_models = model_notes(declared, options.machine_file, own_names, sheets.models)
-    of_site = site.measurements if site is not None else None
-
-    def book_by(which: Sheets, of: Machine | None) -> LimitBook:
-        of_disks = (
-            disk_limits(scratches, inventory, options.root, which.disks)
-            if plain is None
-            else storage_limits.overrides(
-                scratches, known(inventory.disks), plain.disk_links, which.disks
-            )
-        )
-        return book(of, file, inventory, names, of_disks, which.models, of_site)
-
-    limits = book_by(sheets, declared)
-    present = limits.find("gpu_count", parts.MACHINE)
-    addresses = [one.address for one in whole.gpu if one.address] if whole else []
-    limit = present.limit if present and plain is None else None  # nothing is missing of a file
-    short = shortfalls(inventory, limit, asked, addresses)
-    most_gib = memory_gib(declared, chosen, inventory)
-    filled_gib = inventory.memory.beside_gpus(most_gib, len(names))
-    own_gib = own_memory_gib(chosen, inventory, len(names))
-    own_disk_gib = scratch_place.own_bytes(options.profile, len(scratches)) / GIB
-    fill_s = sum(one.seconds_per_gib for one in answer.checks if one.load == MEMORY_TEST)
-    power_s, power_off = power_steps(declared, options, names, environment)
-    if power_s and inventory.cpu.virtualised:
-        power_off.append(Message("power_faults_hidden"))
-    loads_s = profile.seconds(chosen, options.burn_s) | power_s
-    try:
-        if whole is not None and whole != declared:
-            # Rows that do not hold now are checked all the same, each in its own line.
-            declared_book = book_by(sheets, whole)
-            plan_builder.lint(answer.checks, declared_book)
-            plan_builder.lint_waivers(answer.checks, whole.waiver, file or "", declared_book)
-        made = plan_builder.build(
-            answer.checks,
-            profile=options.profile,
-            loads_s=loads_s,
-            memory_gib=filled_gib,
-            cannot_detect=chosen.cannot_detect,
-            components=classes,
-            not_offered=(
-                *(
-                    (*components.not_offered(classes), *channels_untold(declared, inventory))
-                    if plain is None
-                    else components.gpus_do_not_offer(classes)
-                ),
-                *gpus_not_run(missing, short),
-                *not_compared,
-                *power_off,
-                *unscratched,
-                *(site_collection.not_due(site, classes) if site is not None else ()),
-                *_untrained(chosen, names),
-                *memory_untested(filled_gib, declared, chosen, inventory, fill_s),
-            ),
-            book=limits,
-            waivers=declared.waiver if declared else (),
-            declared_in=file,
-            only=options.only,
-            digest=answer.digest,
-            gaps=(
-                *site_sheets.gaps(inventory, names, sheets.models),
-                *memory_gap(most_gib, declared, chosen, inventory),
-            ),
-            narrowed=bool(options.gpus) or shares,
-            siblings=components.siblings(declared, inventory, names, scratches),
-            any_profile=some_profile,
-            missing=missing,
-            gpu_functions=tuple(map(parse, topology.gpu_functions(inventory))),
-            turns=topology.host_turns(inventory, gpus(inventory, names)),
-            own_s=chosen.seconds,
-            own_memory_gib=own_gib if MEMORY_TEST in chosen.seconds else None,
-            reductions=reductions(chosen, loads_s, filled_gib, own_gib, scratches, own_disk_gib),
-            cure=_cure(
-                short,
-                [
-                    *(power_off if _asks_for_power(options.only) else ()),
-                    *(unscratched if options.only else ()),
-                ],
-            ),
-        )
-    except PlanError as error:
-        if options.machine_file is None or not error.place:
-            raise
-        raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
-    loosened = site_sheets.looser(made, limits, book_by(own, declared)) if overlay else ()
-    limit_set = _limit_set(folder, overlay, loosened)
-    if site is not None:
-        made = msgspec.structs.replace(made, site=site.bound)
-    notes = tuple(map(Note, site_sheets.notes(limit_set, site_sheets.applied(inventory, sheets))))
-    notes += tuple(map(Note, read_models))
-    cpu_limit_w = power_limit_w(options.root) if plain is None else None
-    notes += power_notes(declared, file, inventory, cpu_limit_w)
-    notes += channel_notes(declared, inventory)
-    if options.burn_s is not None and profile.BURN not in chosen.seconds:
-        notes += (Note(Message("profile_without_burn", {"profile": options.profile})),)
-    if site is not None and (n := len(made.share(SITE))):
-        notes += (Note(Message("site_checks_run", {"folder": str(site.folder.path), "n": n})),)
-    if shares and job is not None:
-        notes += (Note(Message("job_shares_node", {"job": job.id})),)
-    if declared and declared.scratch:
-        notes += tuple(map(Note, scratch.unmounted(scratches)))
-    if plain is None:
-        notes += tuple(map(Note, scratch.announce(scratches)))
-    # Else some may be of other GPUs, or of what is not declared.
-    if declared and file and not (options.gpus or missing or plain):
-        idle = plan_builder.waivers_of_nothing(answer.checks, some_profile, declared.waiver, file)
-        notes += tuple(map(Note, idle))
-    said: tuple[Message, ...] = ()
-    if any(check.id == PRESENT for check in made.checks):
-        # a layer that shares GPUs out ends the run by an error
-        if short and not paravirtualised(inventory):
-            layers = [layer.message for layer in presence(inventory)]
-            said = (alarm(options, made, inventory, short), *layers)
-    elif missing:
-        every = components.resolve(declared, inventory, sensors, asked)
-        if asks_for_gpus(answer.checks, options.only, every):
-            notes += tuple(Note(one, trouble=True) for one in gpus_not_run(missing, short))
-    return PreparedRun(
-        options,
-        declared,
+def _as_observed(inputs: Inputs, inventory: Inventory) -> Observation:
+    """This machine, with the folders that the storage tests write in."""
+    root = inputs.options.root
+    scratches, unscratched = find_scratches(inputs.declared, inputs.options, inputs.checks)
+    return Observation(
         inventory,
-        made,
-        chosen.summary,
-        notes,
-        said,
-        scratches,
-        limit_set,
-        site,
-        plain.undeclared if plain is not None else (),
+        sensors=Sensors.find(root).offered(),
+        thermometers=disk_temperature.limited(known(inventory.disks), root),
+        disk_links=read_disk_links(scratches, inventory, root),
+        scratches=scratches,
+        unscratched=tuple(unscratched),
+        cpu_limit_w=power_limit_w(root),
     )
 
 
-def _limit_set(
-    folder: Path | None, overlay: tuple[SiteSheet, ...], loosened: tuple[LooserLimit, ...]
-) -> LimitSet:
+def _require_fitting(inputs: Inputs, inventory: Inventory) -> None:
+    """Raise MachineFileError where the file names a core or a share that this machine has not."""
+    if inputs.declared is None:
+        return
+    for place, sentence in _cores(inputs.declared, inventory):
+        raise inputs.error(place, sentence)
+    if problem := share_problem(inputs.declared, inventory):
+        raise inputs.error(("memory", "test_share"), problem)
+
+
+def _select(inputs: Inputs, seen: Observation) -> tuple[Inputs, Subject]:
+    """The machine under test with the GPUs that were named, or that a job around this run has."""
+    options, inventory = inputs.options, seen.inventory
+    cards, count = gpus(inventory), components.gpu_count(inputs.declared, inventory)
+    asked = gpu_selection.names(options.gpus, cards, count)
+    job = gpu_selection.job(inputs.environment, inventory.cpu.threads)
+    if job is not None and not options.gpus:
+        asked = gpu_selection.names_of_job(job, cards, count)
+        if len(asked) < count:  # the same as if they were named
+            inputs = replace(inputs, options=replace(options, gpus=tuple(map(str, asked))))
+    return inputs, Subject(
+        seen,
+        without_places(inputs.declared, inventory),
+        asked,
+        missing_gpus(inventory, asked),
+        None if job is None or job.whole else job,
+    )
+
+
+def _request(inputs: Inputs, subject: Subject, power_s: Mapping[str, float]) -> Request:
+    """What the plan is asked for; `power_s` are the seconds of the power load by check."""
+    options, chosen, seen = inputs.options, inputs.profile, subject.seen
+    most_gib = memory_gib(subject.declared, chosen, seen.inventory)
+    filled_gib, own_gib = (
+        seen.inventory.memory.beside_gpus(gib, len(subject.names))
+        for gib in (most_gib, memory_gib(None, chosen, seen.inventory))
+    )
+    own_disk_gib = scratch_place.own_bytes(options.profile, len(seen.scratches)) / GIB
+    loads_s = {**profile.seconds(chosen, options.burn_s), **power_s}
+    return Request(
+        profile=options.profile,
+        loads_s=loads_s,
+        memory_gib=filled_gib,
+        own_s=chosen.seconds,
+        own_memory_gib=own_gib if MEMORY_TEST in chosen.seconds else None,
+        reductions=reductions(chosen, loads_s, filled_gib, own_gib, seen.scratches, own_disk_gib),
+        cannot_detect=chosen.cannot_detect,
+        only=options.only,
+        narrowed=bool(options.gpus) or subject.job is not None,
+    )
+
+
+def _machine(
+    inputs: Inputs, subject: Subject, request: Request, power_off: Sequence[Message]
+) -> MachineUnderTest:
+    """The machine under test as its plan needs it; `power_off` is why it has no steps of power."""
+    declared, seen, names = subject.declared, subject.seen, subject.names
+    inventory, chosen = seen.inventory, inputs.profile
+    classes, any_profile, not_compared = _components(inputs, subject)
+    limits = _limits(inputs, subject, inputs.sheets, declared)
+    short = _shortfalls(inputs, subject, limits)
+    unscratched = (
+        *seen.unscratched,
+        *scratch.untested(seen.scratches, known(inventory.disks)),
+    )
+    fill_s = sum(one.seconds_per_gib for one in inputs.checks if one.load == MEMORY_TEST)
+    return MachineUnderTest(
+        components=classes,
+        book=limits,
+        siblings=components.siblings(declared, inventory, names, seen.scratches),
+        any_profile=any_profile,
+        waivers=declared.waiver if declared else (),
+        file=inputs.file,
+        missing=subject.missing,
+        turns=topology.host_turns(inventory, gpus(inventory, names)),
+        not_offered=(
+            *(
+                components.gpus_do_not_offer(classes)
+                if inputs.options.as_declared
+                else (*components.not_offered(classes), *channels_untold(declared, inventory))
+            ),
+            *gpus_not_run(subject.missing, short),
+            *not_compared,
+            *power_off,
+            *unscratched,
+            *(site_collection.not_due(inputs.site, classes) if inputs.site is not None else ()),
+            *_untrained(chosen, names),
+            *memory_untested(request.memory_gib, declared, chosen, inventory, fill_s),
+        ),
+        gaps=(
+            *site_sheets.gaps(inventory, names, inputs.sheets.models),
+            *memory_gap(memory_gib(declared, chosen, inventory), declared, chosen, inventory),
+        ),
+        gpu_functions=tuple(map(parse, topology.gpu_functions(inventory))),
+        shortfalls=short,
+        left_out=(
+            *(power_off if _asks_for_power(request.only) else ()),
+            *(unscratched if request.only else ()),
+        ),
+    )
+
+
+_Classes = dict[str, tuple[Component, ...]]
+
+
+def _components(inputs: Inputs, subject: Subject) -> tuple[_Classes, _Classes, list[Message]]:
+    """The components by class, of this profile and of all, and what of GPUs is not compared."""
+    seen = subject.seen
+    inventory, cards = seen.inventory, gpus(seen.inventory)
+    # A GPU that is not on the bus has no number: only the count tells that it is missing.
+    there = {card.name for card in cards}
+    expected = [name for name in subject.asked if name in there]
+    classes = components.resolve(
+        subject.declared,
+        inventory,
+        seen.sensors,
+        subject.names,
+        expected,
+        seen.scratches,
+        seen.thermometers,
+    )
+    classes |= dict.fromkeys(seen.hidden, ())
+    if inputs.site is not None:
+        site_collection.require_classes(inputs.site, classes)
+    any_profile = components.any_profile(classes, inventory, seen.scratches)
+    not_compared = []
+    if subject.declared != inputs.declared:
+        not_compared.append(Message("gpu_tables_not_compared"))
+    every = gpu_selection.names((), cards, components.gpu_count(inputs.declared, inventory))
+    if classes["gpu-nvlink"] and missing_gpus(inventory, every):
+        # Links to a missing GPU are down, also those of one that is not under test.
+        classes["gpu-nvlink"] = ()
+        not_compared.append(Message("nvlinks_not_compared"))
+    return classes, any_profile, not_compared
+
+
+def _limits(
+    inputs: Inputs, subject: Subject, sheets: Sheets, declared: Machine | None
+) -> LimitBook:
+    """The limits by these sheets and a machine file."""
+    seen = subject.seen
+    of_disks = disk_limits(seen.scratches, seen.inventory, seen.disk_links, sheets.disks)
+    of_site = inputs.site.measurements if inputs.site is not None else None
+    return book(
+        declared, inputs.file, seen.inventory, subject.names, of_disks, sheets.models, of_site
+    )
+
+
+def _shortfalls(inputs: Inputs, subject: Subject, limits: LimitBook) -> tuple[Message, ...]:
+    """What the check of presence fails for; nothing is missing of a machine that is declared."""
+    present = limits.find("gpu_count", parts.MACHINE)
+    limit = present.limit if present and not inputs.options.as_declared else None
+    declared = inputs.declared.gpu if inputs.declared else ()
+    addresses = [one.address for one in declared if one.address]
+    return shortfalls(subject.inventory, limit, subject.asked, addresses)
+
+
+def _build(
+    inputs: Inputs, digest: str, subject: Subject, machine: MachineUnderTest, request: Request
+) -> Plan:
+    """The plan. Raises MachineFileError and PlanError."""
+    whole = inputs.declared
+    try:
+        if whole is not None and whole != subject.declared:
+            # Rows that do not hold now are checked all the same, each in its own line.
+            declared_book = _limits(inputs, subject, inputs.sheets, whole)
+            plan_builder.lint(inputs.checks, declared_book)
+            plan_builder.lint_waivers(inputs.checks, whole.waiver, inputs.file or "", declared_book)
+        plan = plan_builder.build(inputs.checks, digest, machine, request)
+    except PlanError as error:
+        if whole is None or not error.place:
+            raise
+        raise inputs.error(error.place, error.sentence) from error
+    return plan if inputs.site is None else msgspec.structs.replace(plan, site=inputs.site.bound)
+
+
+def _notes(
+    inputs: Inputs, subject: Subject, machine: MachineUnderTest, plan: Plan, limit_set: LimitSet
+) -> Iterator[Note]:
+    """How the run was prepared, for the reader of its reports."""
+    options, declared, seen = inputs.options, subject.declared, subject.seen
+    applied = site_sheets.applied(seen.inventory, inputs.sheets)
+    yield from map(Note, site_sheets.notes(limit_set, applied))
+    yield from map(Note, _model_notes(inputs, subject))
+    yield from power_notes(declared, inputs.file, seen.inventory, seen.cpu_limit_w)
+    yield from channel_notes(declared, seen.inventory)
+    if options.burn_s is not None and profile.BURN not in inputs.profile.seconds:
+        yield Note(Message("profile_without_burn", {"profile": options.profile}))
+    if inputs.site is not None and (n := len(plan.share(SITE))):
+        folder = str(inputs.site.folder.path)
+        yield Note(Message("site_checks_run", {"folder": folder, "n": n}))
+    if subject.job is not None:
+        yield Note(Message("job_shares_node", {"job": subject.job.id}))
+    if declared and declared.scratch:
+        yield from map(Note, scratch.unmounted(seen.scratches))
+    if not options.as_declared:
+        yield from map(Note, scratch.announce(seen.scratches))
+    # Else some may be of other GPUs, or of what is not declared.
+    if declared and inputs.file and not (options.gpus or subject.missing or options.as_declared):
+        every = machine.any_profile or machine.components
+        idle = plan_builder.waivers_of_nothing(inputs.checks, every, declared.waiver, inputs.file)
+        yield from map(Note, idle)
+    if subject.missing and not _shows_presence(plan):
+        asked = components.resolve(declared, seen.inventory, seen.sensors, subject.asked)
+        if asks_for_gpus(inputs.checks, options.only, asked):
+            for one in gpus_not_run(subject.missing, machine.shortfalls):
+                yield Note(one, trouble=True)
+
+
+def _shows_presence(plan: Plan) -> bool:
+    return any(check.id == PRESENT for check in plan.checks)
+
+
+def _alarm(
+    inputs: Inputs, subject: Subject, machine: MachineUnderTest, plan: Plan
+) -> tuple[Message, ...]:
+    """What must be said at once where a GPU is missing: that the run fails for sure, why, and how
+    far it goes all the same.
+    """
+    inventory, fail_fast = subject.inventory, inputs.options.fail_fast
+    # a layer that shares GPUs out ends the run by an error
+    if not machine.shortfalls or not _shows_presence(plan) or paravirtualised(inventory):
+        return ()
+    then = Message("host_is_tested" if not plan.gpus else "rest_is_tested")
+    if preflight.stops_at_the_gate(plan, inventory, fail_fast=fail_fast):
+        then = Message("run_stops_at_fail" if fail_fast else "run_stops_at_gate")
+    missing = Message("gpus_missing", {"why": machine.shortfalls, "then": then})
+    return (missing, *(layer.message for layer in presence(inventory)))
+
+
+def _limit_set(inputs: Inputs, subject: Subject, machine: MachineUnderTest, plan: Plan) -> LimitSet:
+    """What the plan's limits come from, and which of them the site's sheets loosen."""
     version, digest = limit_version.shipped()
-    found = limit_version.with_sheets(digest, overlay)
+    if not inputs.overlay:
+        return LimitSet(version, digest)
+    own = _limits(inputs, subject, site_sheets.own_sheets(), subject.declared)
     return LimitSet(
-        version, found, str(folder.absolute()) if overlay and folder else None, overlay, loosened
+        version,
+        limit_version.with_sheets(digest, inputs.overlay),
+        str(inputs.folder.absolute()) if inputs.folder else None,
+        inputs.overlay,
+        site_sheets.looser(plan, machine.book, own),
     )

@@ -1,4 +1,4 @@
-"""A session over the kept outputs of a run: its checks run again, and no program is started.
+"""A session over the recorded outputs of a run: its checks run again, and no program is started.
 
 Each check's own function runs with its own fixtures. What starts programs hands out what those of
 the run left, in the order in which they were started; what looks at the machine sees none.
@@ -54,7 +54,7 @@ _AMOUNT = re.compile(r"(?<![^=])\d+(\.\d+)?[a-z]?$")
 
 @dataclass(slots=True)
 class Reading:
-    """What a check made of the kept outputs.
+    """What a check made of the recorded outputs.
 
     `trouble` says why they prove nothing; `of_machine` are figures that no program prints.
     """
@@ -87,13 +87,15 @@ def _word(word: str) -> str:
     return _AMOUNT.sub("", word)
 
 
-class KeptPrograms(Programs):
+class RecordedPrograms(Programs):
     """Hands out what the programs of a check left, in the order in which they were started."""
 
-    def __init__(self, planned: PlannedCheck, kept: Sequence[ProgramResult]) -> None:
+    def __init__(self, planned: PlannedCheck, recorded: Sequence[ProgramResult]) -> None:
         super().__init__(planned, NOWHERE / "logs", lambda _body: None)
-        self._kept = list(kept)
-        self._names = {Path(word).name for one in kept for word in one.argv} | {STARTED_BY_OTHERS}
+        self._recorded = list(recorded)
+        self._names = {Path(word).name for one in recorded for word in one.argv} | {
+            STARTED_BY_OTHERS
+        }
         self._left_s = timeouts.programs_s(planned)
 
     @property
@@ -112,7 +114,7 @@ class KeptPrograms(Programs):
     def is_next(self, folder: Path) -> bool:
         """Whether the next program is fio on a file in a folder."""
         place = fio.file_argument(f"{folder}/")
-        return any(word.startswith(place) for one in self._kept[:1] for word in one.argv)
+        return any(word.startswith(place) for one in self._recorded[:1] for word in one.argv)
 
     def run_stage(
         self,
@@ -122,7 +124,7 @@ class KeptPrograms(Programs):
         whole: Callable[[ProgramResult], bool] | None = None,
     ) -> tuple[ProgramResult, ...]:
         """The results of the next programs. Raises ToolError where these are others."""
-        found, self._kept = self._kept[: len(parts)], self._kept[len(parts) :]
+        found, self._recorded = self._recorded[: len(parts)], self._recorded[len(parts) :]
         if len(found) < len(parts):
             raise ToolError("log_none", check=self._planned.id)
         if [_essence(one.argv) for one in parts] != [_essence(one.argv) for one in found]:
@@ -132,15 +134,15 @@ class KeptPrograms(Programs):
 
     def require_all(self) -> None:
         """Raise ToolError where outputs are left that the check did not ask for."""
-        if self._kept:
+        if self._recorded:
             raise ToolError("log_of_another", check=self._planned.id)
 
 
 @dataclass(slots=True)
-class KeptFiles(DiskFiles):
+class RecordedFiles(DiskFiles):
     """Makes no files. The time in a folder is over with the last program that worked there."""
 
-    programs: Callable[[], KeptPrograms] = field(kw_only=True)
+    programs: Callable[[], RecordedPrograms] = field(kw_only=True)
 
     def reserve(self, folder: Path, name: str, size: int) -> None:
         """The run made it."""
@@ -174,26 +176,26 @@ class ReplayFixtures(SessionFixtures):
     def __init__(
         self,
         context: SessionContext,
-        kept: Mapping[str, Sequence[ProgramResult]],
+        recorded: Mapping[str, Sequence[ProgramResult]],
         write: Callable[[AnyBody], None],
     ) -> None:
         assert context.plan is not None
         share = {one.id: one for one in context.plan.checks}
         super().__init__(context, NOWHERE, share, write)
-        self._kept = kept
-        self.running: KeptPrograms | None = None
-        self._files = KeptFiles(seed=0, programs=lambda: cast(KeptPrograms, self.running))
+        self._recorded = recorded
+        self.running: RecordedPrograms | None = None
+        self._files = RecordedFiles(seed=0, programs=lambda: cast(RecordedPrograms, self.running))
 
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
-        """Hands out the kept outputs of the check."""
-        self.running = KeptPrograms(planned, self._kept[planned.id])
+        """Hands out the recorded outputs of the check."""
+        self.running = RecordedPrograms(planned, self._recorded[planned.id])
         return self.running
 
     @pytest.fixture
     def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:
-        """The kept outputs of another check, by its id."""
-        return lambda check: tuple(self._kept.get(check, ()))
+        """The recorded outputs of another check, by its id."""
+        return lambda check: tuple(self._recorded.get(check, ()))
 
     @pytest.fixture
     def model_sheets(self) -> tuple[Sheet, ...]:
@@ -227,16 +229,17 @@ class ReplayFixtures(SessionFixtures):
 
 
 class _Session:
-    """The plugin of the session: it runs the checks whose outputs were kept."""
+    """The plugin of the session: it runs the checks whose outputs were recorded."""
 
     def __init__(
         self,
         context: SessionContext,
-        kept: Mapping[str, Sequence[ProgramResult]],
+        recorded: Mapping[str, Sequence[ProgramResult]],
         fixtures: type[ReplayFixtures],
     ) -> None:
-        self._kept = kept
-        self._fixtures = fixtures(context, kept, self._write)
+        self._recorded = recorded
+        self._context = context
+        self._fixtures = fixtures(context, recorded, self._write)
         self.found: dict[str, Reading] = {}
         self.interrupted = False
 
@@ -258,10 +261,12 @@ class _Session:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the checks whose outputs were kept, in the order of their programs."""
+        """Keep the checks whose outputs were recorded, in the order of their programs."""
         found = {check_id(item): item for item in items}
-        self.found = {name: Reading() for name, item in found.items() if _can_replay(item)}
-        items[:] = [found[name] for name in self._kept if name in self.found]
+        self.found = {
+            name: Reading() for name, item in found.items() if _can_replay(item, self._context)
+        }
+        items[:] = [found[name] for name in self._recorded if name in self.found]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Remember that a person ended it; pytest ends itself in a subclass of this exception."""
@@ -292,25 +297,25 @@ def _clauses(told: Texts) -> Text:
     return Message("clauses", {"why": told}) if isinstance(told, tuple) else told
 
 
-def _can_replay(item: pytest.Item) -> bool:
-    """Whether a check starts programs; the journal has no machine file for one that needs it."""
+def _can_replay(item: pytest.Item, context: SessionContext) -> bool:
+    """Whether a check starts programs, by a machine file only where that is known."""
     names = getattr(item, "fixturenames", ())
-    return "programs" in names and "machine" not in names
+    return "programs" in names and ("machine" not in names or context.machine is not None)
 
 
 def read(
     context: SessionContext,
-    kept: Mapping[str, Sequence[ProgramResult]],
+    recorded: Mapping[str, Sequence[ProgramResult]],
     fixtures: type[ReplayFixtures] = ReplayFixtures,
 ) -> dict[str, Reading]:
     """Run the checks of a plan that this rigproof has over what their programs left.
 
-    Has each that starts programs, by its id, also where none were kept.
+    Has each that starts programs, by its id, also where none were recorded.
     """
     assert context.plan is not None
     # No counters, thermometers or sensors are read of the disks.
     scratches = tuple(replace(one, disks=()) for one in context.scratches)
-    session = _Session(replace(context, root=str(NOWHERE), scratches=scratches), kept, fixtures)
+    session = _Session(replace(context, root=str(NOWHERE), scratches=scratches), recorded, fixtures)
     subjects = {one.id.partition(".")[0] for one in context.plan.checks}
     files = [str(path) for path in sorted(SUITES.glob("*.py")) if path.stem in subjects]
     if files:

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from acceptance.core import regular_file
+from acceptance.core import message, regular_file
 from acceptance.core.collection import matches_patterns
 from acceptance.core.evidence import Scratch
-from acceptance.core.message import Listed, Message, Value
+from acceptance.core.message import Listed, Message, Text, Value
 from acceptance.core.parts import Component
 from acceptance.core.record import Note
 from acceptance.journal import clock
@@ -201,26 +201,21 @@ def announce(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
 
 
 def _announced(scratch: Scratch) -> Message:
-    values: dict[str, Value] = {
-        "path": scratch.path,
-        "kind": scratch.kind,
-        "mount": scratch.mount,
-        "source": scratch.source,
-        "free": regular_file.size(scratch.free_bytes),
-    }
-    if scratch.disks:
-        values["disks"] = Listed(scratch.disks)
-    if scratch.layers:
-        values["layers"] = Listed(scratch.layers)
-    if not scratch.write_bytes:
-        if scratch.sealed_bytes:
-            values["sealed"] = regular_file.size(scratch.sealed_bytes)
-        return Message("scratch_reads", values)
-    values["size"] = regular_file.size(scratch.write_bytes)
-    values["bytes"] = f"{scratch.write_bytes:,}"
-    if scratch.kept_bytes:
-        values["kept"] = regular_file.size(scratch.kept_bytes)
-    return Message("scratch_writes", values)
+    writes, sealed, kept = scratch.write_bytes, scratch.sealed_bytes, scratch.kept_bytes
+    values = message.known(
+        path=scratch.path,
+        kind=scratch.kind,
+        mount=scratch.mount,
+        source=scratch.source,
+        free=regular_file.size(scratch.free_bytes),
+        disks=Listed(scratch.disks) if scratch.disks else None,
+        layers=Listed(scratch.layers) if scratch.layers else None,
+        size=regular_file.size(writes) if writes else None,
+        bytes=f"{writes:,}" if writes else None,
+        kept=regular_file.size(kept) if writes and kept else None,
+        sealed=regular_file.size(sealed) if sealed and not writes else None,
+    )
+    return Message("scratch_writes" if writes else "scratch_reads", values)
 
 
 def unmounted(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
@@ -436,8 +431,11 @@ def sweep(previous: Sequence[Scratch], root: Path = Path("/")) -> tuple[Message,
 
 
 def _unswept(path: str, error: ScratchError | OSError) -> Message:
-    why = error.message if isinstance(error, ScratchError) else str(error.strerror)
-    return Message("scratch_unswept", {"path": path, "why": why})
+    return Message("scratch_unswept", {"path": path, "why": _why(error)})
+
+
+def _why(error: WordedError | OSError) -> Text:
+    return str(error.strerror) if isinstance(error, OSError) else error.message
 
 
 class ScratchFolders:
@@ -462,8 +460,7 @@ class ScratchFolders:
             try:
                 yield from self._prepare(one)
             except (ScratchError, FilesystemError, OSError) as error:
-                why = error.message if isinstance(error, WordedError) else str(error.strerror)
-                values: dict[str, Value] = {"path": one.path, "why": why}
+                values: dict[str, Value] = {"path": one.path, "why": _why(error)}
                 yield Note(Message("scratch_not_made", values), trouble=True)
 
     def _prepare(self, scratch: Scratch) -> Iterator[Note]:

@@ -93,7 +93,7 @@ def require(key: Path) -> None:
 
     Raises SignatureError, and ProgramMissing without ssh-keygen.
     """
-    _signature(b"rigproof: can this key sign?\n", key)
+    sign_text(b"rigproof: can this key sign?\n", key)
 
 
 def sign(run: Run, key: Path) -> Path:
@@ -102,7 +102,7 @@ def sign(run: Run, key: Path) -> Path:
     Raises SignatureError, JournalError where a file cannot be written, and ProgramMissing.
     """
     text = statement(run).encode("utf-8")
-    made = _signature(text, key)
+    made = sign_text(text, key)
     for name, content in ((STATEMENT, text), (SIGNATURE, made)):
         run_folder.write_whole(run.folder / name, content, then=Message("sign_again"))
     return run.folder / SIGNATURE
@@ -119,10 +119,6 @@ def verify_file(path: Path, signers: Path | None = None) -> str:
 
 def sign_text(text: bytes, key: Path) -> bytes:
     """The signature of a text. Raises SignatureError, and ProgramMissing without ssh-keygen."""
-    return _signature(text, key)
-
-
-def _signature(text: bytes, key: Path) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path, made = Path(folder) / STATEMENT, Path(folder) / SIGNATURE
         path.write_bytes(text)
@@ -204,15 +200,20 @@ def _key_of(path: Path) -> str:
     return f"{made_by[1]} {made_by[2]}"
 
 
+def read_signers(file: Path) -> str:
+    """The content of a file of allowed signers, or of public keys. Raises SignatureError."""
+    try:
+        return regular_file.read(file, regular_file.SMALL_RECORD).decode("utf-8", "replace")
+    except OSError as error:
+        raise SignatureError("signers_unread", path=str(file), why=error.strerror) from error
+
+
 def _signer(path: Path, signers: Path) -> str:
     """The names of the signer in a file of allowed signers, or of public keys, as they stand there.
 
     They are patterns and may exclude somebody (`!bob@lab,*@lab`).
     """
-    try:
-        text = regular_file.read(signers, regular_file.SMALL_RECORD).decode("utf-8", "replace")
-    except OSError as error:
-        raise SignatureError("signers_unread", path=str(signers), why=error.strerror) from error
+    text = read_signers(signers)
     with tempfile.TemporaryDirectory() as folder:
         allowed = Path(folder) / "signers"
         allowed.write_text(_allowed(text.splitlines(), signers.name), encoding="utf-8")

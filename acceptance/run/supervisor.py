@@ -38,6 +38,7 @@ from acceptance.core.record import (
     SessionStarted,
     Stopped,
 )
+from acceptance.core.repeat import should_repeat
 from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
@@ -51,7 +52,6 @@ from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
 from acceptance.run.scratch import ScratchFolders
-from acceptance.run.second_look import should_repeat
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
@@ -111,6 +111,15 @@ def output_folder(out: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):  # it holds something, or never was
                 folder.rmdir()
         raise
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise JournalError where a file of the run cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
 
 
 def new_run_dir(out: Path) -> Path:
@@ -234,12 +243,8 @@ class Supervisor:
         """Copy the site's checks, as they were planned, into the run's folder."""
         if self._prepared.site is None:
             return
-        try:
+        with _writing(self._site):
             self._prepared.site.folder.write(self._site)
-        except OSError as error:
-            raise segment.JournalError(
-                "unwritten", path=str(self._site), why=error.strerror
-            ) from error
 
     def _look_for_others(self, stop: StopRequest, *, last: bool = False) -> None:
         """Stop a run that gives way where the watch has seen another user on a GPU."""
@@ -270,13 +275,13 @@ class Supervisor:
                 if end:
                     return end
             if phase == LAST_LOADS and stop.reason is None:
-                end = self._second_look(writer, stop)
+                end = self._repeat(writer, stop)
                 if end:
                     return end
         # A stop request after the last measurement changes nothing.
         return RunEnded(True, Message("plan_done"))
 
-    def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
+    def _repeat(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
         """Repeat the loads' checks whose figures lay outside those of earlier nights, alone."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
@@ -314,10 +319,8 @@ class Supervisor:
             limits=self._prepared.limits,
             site=str(self._site) if name == SITE else None,
         )
-        try:
+        with _writing(path):
             session_context.write(context, path)
-        except OSError as error:
-            raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
         return path
 
     def _niceness(self, name: SessionName) -> int:

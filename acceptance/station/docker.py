@@ -10,7 +10,7 @@ import http.client
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,14 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
 from acceptance.station import container_args
 from acceptance.station import container_owner as holders
-from acceptance.station.container_args import LABEL, LABEL_HOLDER, ContainerMemory
+from acceptance.station.container_args import (
+    LABEL,
+    LABEL_HOLDER,
+    ContainerJob,
+    ContainerSettings,
+)
 from acceptance.station.container_session import ContainerSession, hang_up
-from acceptance.station.gpu_grant import EngineFacts, Grant
+from acceptance.station.gpu_grant import EngineFacts
 
 CONNECT_S = 10.0  # an engine that accepts a connection and does not answer counts as absent
 ANSWER_S = 60.0  # a slow disk needs some seconds to create a container from an image of 8 GB
@@ -150,19 +155,14 @@ class DockerStation:
     """Sessions run in a container of the engine.
 
     It has no network, a read-only root and no capabilities; only the run directory is writable, and
-    `scratch`, our own folders on the tested filesystems, as far as the run has made them.
+    our own folders on the tested filesystems, as far as the run has made them.
     """
 
     client: docker.DockerClient
-    image: str
-    grant: Grant
-    room: ContainerMemory
-    holder: str
-    traits: frozenset[str] = frozenset()
+    settings: ContainerSettings
     provenance: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     name: str = "docker"
-    scratch: tuple[Path, ...] = ()
 
     def inside(self, run_dir: Path) -> Path:
         """The run directory inside."""
@@ -179,14 +179,23 @@ class DockerStation:
             deadline.remaining() + INSIDE_LATER_S,
             clock.boot_id(),
         )
+        owner = context.parent.stat()
+        job = ContainerJob(
+            argv,
+            context.parent,
+            run_id,
+            context.stem.removeprefix("session-"),
+            (owner.st_uid, owner.st_gid),
+            session_context.environment(run_id, context),
+        )
         self.client.api.timeout = ANSWER_S  # it may follow another session already
         try:
             try:
-                made, stdin = self._started(context, run_id, argv, memlock=True)
+                made, stdin = self._started(job, memlock=True)
             except APIError as error:
                 if "memlock" not in str(error) and "rlimit" not in str(error):
                     raise
-                made, stdin = self._started(context, run_id, argv, memlock=False)
+                made, stdin = self._started(job, memlock=False)
         except ENGINE_ERRORS as error:
             raise command.CommandError("container_not_started", why=in_one_line(error)) from error
         self.client.api.timeout = FOLLOW_S
@@ -196,7 +205,7 @@ class DockerStation:
             tuple(argv),
             deadline,
             log,
-            self.room.memory_bytes,
+            self.settings.memory.memory_bytes,
             trouble=ENGINE_ERRORS,
             reason=in_one_line,
             bury=lambda: orphans.sweep(run_id, session=context.stem),
@@ -204,25 +213,10 @@ class DockerStation:
         running.read_on()
         return running
 
-    def _started(
-        self, context: Path, run_id: str, argv: list[str], *, memlock: bool
-    ) -> tuple[Container, Any]:
-        run_dir, owner = context.parent, context.parent.stat()
-        arguments = container_args.create_arguments(
-            image=self.image,
-            argv=argv,
-            run_dir=run_dir,
-            run_id=run_id,
-            session=context.stem.removeprefix("session-"),
-            holder=self.holder,
-            owner=(owner.st_uid, owner.st_gid),
-            room=self.room,
-            grant=self.grant,
-            session_environment=session_context.environment(run_id, context),
-            traits=self.traits,
-            memlock=memlock,
-            scratch=[one for one in self.scratch if one.is_dir()],
-        )
+    def _started(self, job: ContainerJob, *, memlock: bool) -> tuple[Container, Any]:
+        there = tuple(one for one in self.settings.scratch if one.is_dir())
+        settings = replace(self.settings, scratch=there)
+        arguments = container_args.create_arguments(settings, job, memlock=memlock)
         made = self.client.containers.create(**to_sdk(arguments))
         stdin = None
         try:

@@ -197,16 +197,18 @@ def choose(
     return (
         docker.DockerStation(
             client=found.engine.client,
-            image=text["image_id"],
-            grant=grant,
-            room=container_args.container_memory(known(inventory.memory.total_bytes)),
-            holder=container_owner.name(boot),
-            traits=found.engine.traits,
+            settings=container_args.ContainerSettings(
+                text["image_id"],
+                grant,
+                container_args.container_memory(known(inventory.memory.total_bytes)),
+                container_owner.name(boot),
+                found.engine.traits,
+                tuple(Path(scratch_place.home(one.path)) for one in scratches),
+            ),
             provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},
             notes=(Note(custom_image_reason(reference), trouble=True),)
             if reference is not None
             else (),
-            scratch=tuple(Path(scratch_place.home(one.path)) for one in scratches),
         ),
         None,
     )

@@ -29,7 +29,6 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import CheckResult, Verdict
-from acceptance.run.second_look import should_repeat
 from acceptance.wording import words
 
 # Limit 100, warned of below 110; on the nights before it was 150.
@@ -98,7 +97,7 @@ def test_what_the_second_look_shows_is_told(
         unsteady,
         False,
     )
-    assert not should_repeat(one(verdict).judged, one(verdict).findings)
+    assert not repeat.should_repeat(one(verdict).judged, one(verdict).findings)
 
 
 def troubles(*own: Body, known: Sequence[Finding] = ()) -> list[str]:
@@ -153,7 +152,7 @@ def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
 def test_the_second_night_outside_fails_and_is_looked_at_again_all_the_same() -> None:
     verdict = night(140.0, past=BEFORE)
     assert (verdict.verdict, one(verdict).outcome) == ("FAIL", "fail")
-    assert should_repeat(one(verdict).judged, one(verdict).findings)
+    assert repeat.should_repeat(one(verdict).judged, one(verdict).findings)
     assert night(140.0, 139.0, past=BEFORE).verdict == "FAIL"
     assert night(140.0, 150.0, past=BEFORE).verdict == "PASS"
 
@@ -187,8 +186,8 @@ def test_which_value_is_worth_a_second_look(
     assert told(verdict) == findings
     drift = found.judged[0].drift
     assert (drift and drift.outside) == outside
-    assert should_repeat(found.judged, found.findings) == look_again
-    assert not should_repeat(found.judged[1:], found.findings)
+    assert repeat.should_repeat(found.judged, found.findings) == look_again
+    assert not repeat.should_repeat(found.judged[1:], found.findings)
 
 
 @pytest.mark.parametrize("outcome", ["pass", "skip"])

@@ -14,7 +14,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Listed
 from acceptance.core.parts import Gpu, Part
 from acceptance.expect import components, gpu_limits
-from acceptance.expect.declared_inventory import DeclaredMachine, declared_machine
+from acceptance.expect.declared_inventory import Observation, declared_machine
 from acceptance.expect.site_sheets import own_sheets
 from acceptance.machine import network_card
 from acceptance.machine.gpu import gpus
@@ -28,12 +28,12 @@ V100_BOARD = {"model": "Tesla V100-SXM2-32GB"}
 DISK = {"model": "Samsung SSD 990 PRO 2TB", "size_gb": 2000}
 
 
-def declared(profile: str = "accept", **table: object) -> DeclaredMachine:
+def declared(profile: str = "accept", **table: object) -> Observation:
     machine = msgspec.convert({"schema": 1, "name": "box", **table}, Machine, dec_hook=parts.decode)
     return declared_machine(machine, own_sheets(), profile)
 
 
-def codes(found: DeclaredMachine) -> dict[str, object]:
+def codes(found: Observation) -> dict[str, object]:
     """What is not declared, with the parts or models that it is of."""
     return {
         one.code: next(
@@ -43,11 +43,11 @@ def codes(found: DeclaredMachine) -> dict[str, object]:
     }
 
 
-def peers(found: DeclaredMachine) -> set[str | None]:
+def peers(found: Observation) -> set[str | None]:
     return {pair.p2p_read for pair in found.inventory.nvml.pairs}
 
 
-def links(found: DeclaredMachine) -> list[tuple[int, int]]:
+def links(found: Observation) -> list[tuple[int, int]]:
     """Active and listed NVLinks of each GPU."""
     return [(gpu.active_links, len(gpu.links)) for gpu in gpus(found.inventory)]
 

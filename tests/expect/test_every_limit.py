@@ -20,6 +20,7 @@ from acceptance.core.parts import Component, parse
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.expect import declaration, limit_book, measurements, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.machine import machine_file
 
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
@@ -74,18 +75,19 @@ def planned(source: str) -> Plan:
     components = {name: members or [parse(f"{name}0")] for name, members in classes.items()}
     made = plan_builder.build(
         collected(),
-        profile="all",
-        loads_s={check.load: 1.0 for check in collected() if check.load},
-        memory_gib=1.0,
-        cannot_detect=(),
-        components=components,
-        not_offered=(),
-        book=book,
-        waivers=machine_file.read(FILES[source]).waiver if source in FILES else (),
-        declared_in=source,
-        only=(),
-        digest="d",
-        siblings={name: [tuple(members)] for name, members in components.items()},
+        "d",
+        MachineUnderTest(
+            components=components,
+            book=book,
+            siblings={name: [tuple(members)] for name, members in components.items()},
+            waivers=machine_file.read(FILES[source]).waiver if source in FILES else (),
+            file=source,
+        ),
+        Request(
+            profile="all",
+            loads_s={check.load: 1.0 for check in collected() if check.load},
+            memory_gib=1.0,
+        ),
     )
     # Its components are made up; no waiver may stand in the way here.
     return without_siblings(replace(made, gaps=(), waivers=()))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import journals
@@ -22,6 +23,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, lint_follows
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.reports.progress import eta_s
 from acceptance.wording import words
 
@@ -40,25 +42,17 @@ def collected(
     return CollectedCheck(name, f"title of {name}", session, measures or (POWER,), seconds, **more)
 
 
+REQUEST = {field.name for field in fields(Request)}
 BOTH = (collected("a.one"), collected("b.two", FAULTS))
 
 
 def build(checks: Sequence[CollectedCheck] = BOTH, **more: Any) -> Plan:
-    settings: dict[str, Any] = {
-        "profile": "smoke",
-        "loads_s": {},
-        "memory_gib": 2.0,
-        "cannot_detect": ("heat",),
-        "components": CLASSES,
-        "not_offered": ("no thermometer",),
-        "book": BOOK,
-        "waivers": (),
-        "declared_in": "box.toml",
-        "only": (),
-        "digest": "d",
-        "siblings": {},
-    }
-    return plan_builder.build(checks, **{**settings, **more})
+    asked = {"profile": "smoke", "loads_s": {}, "memory_gib": 2.0, "cannot_detect": ("heat",)}
+    shown = {"components": CLASSES, "not_offered": ("no thermometer",), "book": BOOK}
+    shown |= {"file": "box.toml", "siblings": {}}
+    asked |= {key: value for key, value in more.items() if key in REQUEST}
+    shown |= {key: value for key, value in more.items() if key not in REQUEST}
+    return plan_builder.build(checks, "d", MachineUnderTest(**shown), Request(**asked))
 
 
 def names(made: Plan) -> list[str]:
@@ -79,7 +73,7 @@ def test_a_plan_holds_what_is_due_and_what_it_was_made_of() -> None:
     told = (made.cannot_detect[0], made.not_tested, made.gaps)
     assert told == ("heat", ("no thermometer",), ())
     assert (made.loads_s, made.memory_gib, made.inventory_declared) == ({"burn": 8.0}, 2.0, True)
-    assert build(declared_in=None).inventory_declared is False
+    assert build(file=None).inventory_declared is False
 
 
 def test_sessions_in_order_and_gates_first_in_theirs() -> None:
@@ -285,7 +279,7 @@ def test_a_check_is_due_only_where_what_it_is_judged_from_is_planned(
         ("no thermometer",),
     )
     # Another profile does not run it, a selection leaves it out, or the machine does not have it.
-    without = {**both, "loads_s": {"stress_ng": 2.0}, "declared_in": None}
+    without = {**both, "loads_s": {"stress_ng": 2.0}, "file": None}
     nowhere = {**both, "components": CLASSES}
     for less in (build(checks, **without), build(checks, **nowhere)):
         assert ("z.steady" in names(less)) is due_without

@@ -451,12 +451,12 @@ def test_a_run_tells_the_readers_of_its_own_folder(
     failed, passed = hold(tmp_path, "reports", "FAIL", 6), hold(tmp_path, "reports", "PASS", 5)
     (tmp_path / "reports/latest").symlink_to(passed)
     out = tmp_path / "reports"
-    machine_test._tell_readers(out, Terminal.on_stdout(ENGLISH), ENGLISH)
+    machine_test._tell_readers(out, Terminal.on_stdout(ENGLISH))
     assert (out / "ended").read_text() == f"{failed} {passed}\n"
     assert capsys.readouterr().out == ""
     (out / "ended").unlink()
     (out / "ended").mkdir()
-    machine_test._tell_readers(out, Terminal.on_stdout(ENGLISH), ENGLISH)
+    machine_test._tell_readers(out, Terminal.on_stdout(ENGLISH))
     assert "ended" in capsys.readouterr().out
 
 

@@ -13,7 +13,7 @@ from fleet_verdicts import Call, ago, place, verdict
 
 from acceptance import resources
 from acceptance.core import parts
-from acceptance.fleet import comparison, locations
+from acceptance.fleet import comparison, due
 from acceptance.fleet.common_cause import Attribute
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import NightTable, Row
@@ -304,7 +304,10 @@ def test_a_night_of_another_month_is_not_compared(call: Call, tmp_path: Path) ->
 def test_places_are_read_from_a_csv(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "locations.csv"
     path.write_text("\ufeffmachine, rack,switch\nm0,r1,s1\n\nm1,,s1\n", encoding="utf-8")
-    assert locations.read(path) == {"m0": {"rack": "r1", "switch": "s1"}, "m1": {"switch": "s1"}}
+    assert due.read_locations(path) == {
+        "m0": {"rack": "r1", "switch": "s1"},
+        "m1": {"switch": "s1"},
+    }
     fill(tmp_path / "fleet", (2,))
     assert call("fleet", "--locations", "locations.csv")[0] == 0
 
@@ -326,9 +329,9 @@ def test_places_are_read_from_a_csv(call: Call, tmp_path: Path) -> None:
 def test_a_wrong_file_of_places_is_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
     path = tmp_path / "locations.csv"
     path.write_text(text)
-    with pytest.raises(locations.LocationsError) as caught:
-        locations.read(path)
+    with pytest.raises(due.LocationsError) as caught:
+        due.read_locations(path)
     assert wrong in str(caught.value)
     path.write_bytes(b"machine,rack\nm0,\xff\n")
-    with pytest.raises(locations.LocationsError, match="it is not UTF-8"):
-        locations.read(path)
+    with pytest.raises(due.LocationsError, match="it is not UTF-8"):
+        due.read_locations(path)

@@ -40,6 +40,7 @@ from acceptance.core.record import (
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import Verdict
 from acceptance.expect import components, gpu_limits, plan_builder, sheet
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.expect.sheet import Sheet
 from acceptance.machine import gpu_selection, machine_file, scratch_place, topology
 from acceptance.machine.gpu import gpus
@@ -150,20 +151,22 @@ def planned(
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), name)
     return plan_builder.build(
         collected(),
-        profile=name,
-        loads_s=profile.seconds(chosen, None) | dict(power_s or {}),
-        memory_gib=memory_gib,
-        cannot_detect=chosen.cannot_detect,
-        components=components.resolve(declared, seen, sensors, names, scratches=scratches),
-        not_offered=(),
-        book=planning.book(declared, path.name, seen, names),
-        waivers=declared.waiver,
-        declared_in=path.name,
-        only=(),
-        digest="synthetic",
-        siblings=components.siblings(declared, seen, names, scratches),
-        gaps=tuple(gpu_limits.gaps(seen, names, gpu_limits.sheets())),
-        turns=topology.host_turns(seen, gpus(seen, names)),
+        "synthetic",
+        MachineUnderTest(
+            components=components.resolve(declared, seen, sensors, names, scratches=scratches),
+            book=planning.book(declared, path.name, seen, names),
+            siblings=components.siblings(declared, seen, names, scratches),
+            waivers=declared.waiver,
+            file=path.name,
+            turns=topology.host_turns(seen, gpus(seen, names)),
+            gaps=tuple(gpu_limits.gaps(seen, names, gpu_limits.sheets())),
+        ),
+        Request(
+            profile=name,
+            loads_s=profile.seconds(chosen, None) | dict(power_s or {}),
+            memory_gib=memory_gib,
+            cannot_detect=chosen.cannot_detect,
+        ),
     )
 
 

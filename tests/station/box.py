@@ -24,7 +24,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context
 from acceptance.station import container_owner
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import LABEL, ContainerMemory
+from acceptance.station.container_args import LABEL, ContainerMemory, ContainerSettings
 from acceptance.station.gpu_grant import Grant
 from acceptance.station.image.record import ImageRef
 from acceptance.wording import words
@@ -116,9 +116,8 @@ class Probe:
 
     def station(self) -> station_docker.DockerStation:
         held_by = self.held_by or container_owner.name(clock.boot_id())
-        return station_docker.DockerStation(
-            self.client, self.image, self.grant, self.room, held_by, self.traits
-        )
+        settings = ContainerSettings(self.image, self.grant, self.room, held_by, self.traits)
+        return station_docker.DockerStation(self.client, settings)
 
     def owned_by(self, uid: int, gid: int) -> None:
         """Give the run directory to somebody."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from cases import each
 
 from acceptance.core.limit import GIB
 from acceptance.station import container_args
-from acceptance.station.container_args import ContainerMemory
+from acceptance.station.container_args import ContainerJob, ContainerMemory, ContainerSettings
 from acceptance.station.gpu_grant import Grant
 
 RUN_DIR = Path("/runs/a b, c:d/run-1")
@@ -23,20 +24,12 @@ NODES = Grant(
 
 
 def arguments(**other: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "image": "sha256:1",
-        "argv": ["python", "x"],
-        "run_dir": RUN_DIR,
-        "run_id": "run-1",
-        "session": "load",
-        "holder": "boot/pid:[1]/7/99",
-        "owner": (1000, 985),
-        "room": ContainerMemory(8 * GIB, GIB),
-        "grant": Grant("none"),
-        "session_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        **other,
-    }
-    return container_args.create_arguments(**given)
+    memlock = other.pop("memlock", True)
+    memory, holder = ContainerMemory(8 * GIB, GIB), "boot/pid:[1]/7/99"
+    settings = replace(ContainerSettings("sha256:1", Grant("none"), memory, holder), **other)
+    given = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    job = ContainerJob(["python", "x"], RUN_DIR, "run-1", "load", (1000, 985), given)
+    return container_args.create_arguments(settings, job, memlock=memlock)
 
 
 WRITABLE = {"source": str(RUN_DIR), "target": "/rigproof", "read_only": False}

@@ -25,7 +25,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.run import supervisor
 from acceptance.run.planning import prepare
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import ContainerMemory
+from acceptance.station.container_args import ContainerMemory, ContainerSettings
 from acceptance.station.image.record import ImageRef
 from acceptance.station.options import Options
 from acceptance.wording import words
@@ -133,13 +133,9 @@ def test_out_of_memory_in_a_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prepared = prepare(Options(rig.machine, "smoke", only=("memory.stressapptest",), burn_s=2.0))
-    where = station_docker.DockerStation(
-        client,
-        built.id,
-        box.Grant("none"),
-        ContainerMemory(512 << 20, 64 << 20),
-        box.container_owner.name(clock.boot_id()),
-    )
+    memory, holder = ContainerMemory(512 << 20, 64 << 20), box.container_owner.name(clock.boot_id())
+    settings = ContainerSettings(built.id, box.Grant("none"), memory, holder)
+    where = station_docker.DockerStation(client, settings)
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"

@@ -26,7 +26,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context
 from acceptance.station import container_args, container_owner
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import ContainerMemory
+from acceptance.station.container_args import ContainerJob, ContainerMemory, ContainerSettings
 from acceptance.station.docker import DockerStation
 from acceptance.station.gpu_grant import Grant
 
@@ -131,9 +131,9 @@ def client() -> Client:
 
 
 def started(client: Client, folder: Path, session: str = "load", **more: Any) -> Any:
-    where = DockerStation(
-        client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "boot/pid:[1]/7/9", **more
-    )
+    memory, holder = ContainerMemory(GIB, GIB), "boot/pid:[1]/7/9"
+    settings = ContainerSettings("sha256:1", Grant("none"), memory, holder, **more)
+    where = DockerStation(client, settings)
     context_file = folder / f"session-{session}.json"
     context_file.touch()
     return where.start(context_file, "run-1", Deadline.after(600.0), folder / f"{session}.log")
@@ -177,7 +177,8 @@ def test_the_line_is_held_before_the_session_starts(client: Client, tmp_path: Pa
 
 
 def test_the_one_place_that_the_container_sees(client: Client, tmp_path: Path) -> None:
-    where = DockerStation(client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "x")
+    settings = ContainerSettings("sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "x")
+    where = DockerStation(client, settings)
     assert (where.name, where.inside(tmp_path), where.notes) == ("docker", Path("/rigproof"), ())
 
 
@@ -235,18 +236,9 @@ def test_only_folders_that_the_run_has_made_are_mounted(client: Client, tmp_path
 
 
 def sdk(grant: Grant) -> dict[str, Any]:
-    arguments = container_args.create_arguments(
-        image="sha256:1",
-        argv=["x"],
-        run_dir=Path("/runs/run-1"),
-        run_id="run-1",
-        session="load",
-        holder="h",
-        owner=(1, 1),
-        room=ContainerMemory(GIB, GIB),
-        grant=grant,
-        session_environment={},
-    )
+    settings = ContainerSettings("sha256:1", grant, ContainerMemory(GIB, GIB), "h")
+    job = ContainerJob(["x"], Path("/runs/run-1"), "run-1", "load", (1, 1), {})
+    arguments = container_args.create_arguments(settings, job)
     api = docker.APIClient(base_url="unix:///nowhere", version="1.44")
     host = station_docker.to_sdk(arguments)
     keys = {

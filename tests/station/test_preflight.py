@@ -264,11 +264,11 @@ def test_a_container(
         where, remark = choose(name, inventory, said=said)
         assert remark is None
     assert isinstance(where, docker.DockerStation)
-    assert (where.name, where.image, where.notes) == ("docker", "sha256:1", ())
+    assert (where.name, where.settings.image, where.notes) == ("docker", "sha256:1", ())
     assert where.client is answering.client
-    assert where.room == container_args.container_memory(inventory.memory.total_bytes)
-    assert where.holder == container_owner.name(clock.boot_id())
-    assert where.traits == {"seccomp"}
+    assert where.settings.memory == container_args.container_memory(inventory.memory.total_bytes)
+    assert where.settings.holder == container_owner.name(clock.boot_id())
+    assert where.settings.traits == {"seccomp"}
     assert dict(where.provenance) == {
         "engine": "Docker 20.10",
         "gpu_grant": "none",
@@ -312,13 +312,13 @@ def test_without_the_engines_client_no_image_can_be_built(
     )
     with pytest.raises(StationError, match="the command `docker`"):
         choose("docker", inventory)
-    assert choose("docker", inventory, "mine:1")[0].image == "sha256:mine:1"
+    assert choose("docker", inventory, "mine:1")[0].settings.image == "sha256:mine:1"
 
 
 @pytest.mark.usefixtures("answering")
 def test_an_image_that_the_user_named_is_stamped(inventory: Inventory) -> None:
     where, _ = choose("docker", inventory, "mine:1")
-    assert where.image == where.provenance["image_id"] == "sha256:mine:1"
+    assert where.settings.image == where.provenance["image_id"] == "sha256:mine:1"
     assert where.provenance["image"] == "mine:1 (named by --image)"
     assert where.notes == (Note(preflight.custom_image_reason("mine:1"), trouble=True),)
 
@@ -401,7 +401,7 @@ def test_gpus_are_granted_or_it_is_said_why_not(
         choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     with pytest.raises(GrantError, match="no device node for gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), Gpu(1)))
-    assert choose("auto", inventory, plan=journals.plan())[0].grant.mode == "none", (
+    assert choose("auto", inventory, plan=journals.plan())[0].settings.grant.mode == "none", (
         "no GPU is asked for"
     )
     libraries = dict.fromkeys(gpu_grant.NEEDED, "/x")
@@ -409,10 +409,10 @@ def test_gpus_are_granted_or_it_is_said_why_not(
     nodes = frozenset({*node_of.values(), *gpu_grant.CONTROL_NODES})
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles(nodes, node_of, libraries))
     where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
-    assert (where.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
+    assert (where.settings.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
     where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), Gpu(1)))
-    assert "/dev/nvidia1" in str(where.grant)
-    assert "/dev/nvidia0" not in str(where.grant)
+    assert "/dev/nvidia1" in str(where.settings.grant)
+    assert "/dev/nvidia0" not in str(where.settings.grant)
 
 
 @pytest.mark.usefixtures("answering")

@@ -22,6 +22,7 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
 from acceptance.expect import components, plan_builder
 from acceptance.expect.limit_book import Override
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.process.command import ProgramResult
@@ -61,20 +62,17 @@ def planned(
     alone = [replace(one, follows=(), follows_load=None) for one in collected().checks]
     return plan_builder.build(
         alone,
-        profile="smoke",
-        loads_s=LOADS_S,
-        memory_gib=1.0,
-        cannot_detect=(),
-        components=components.resolve(declared, inventory, frozenset(), found, scratches=scratches),
-        not_offered=(),
-        book=planning.book(
-            declared, "machine.toml" if declared else None, inventory, found, of_disks
+        digest,
+        MachineUnderTest(
+            components=components.resolve(
+                declared, inventory, frozenset(), found, scratches=scratches
+            ),
+            book=planning.book(
+                declared, "machine.toml" if declared else None, inventory, found, of_disks
+            ),
+            siblings=components.siblings(None, inventory, found),
         ),
-        waivers=(),
-        declared_in=None,
-        only=only,
-        digest=digest,
-        siblings=components.siblings(None, inventory, found),
+        Request(profile="smoke", loads_s=LOADS_S, memory_gib=1.0, only=only),
     )
 
 

@@ -32,6 +32,7 @@ from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import Skipped
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components, gpu_limits, plan_builder
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice, NvmlPair
 from acceptance.machine.machine_file import Machine
@@ -245,18 +246,14 @@ def declared_paths(seen: Inventory, pair: dict[str, object]) -> Said:
     )
     made = plan_builder.build(
         collected().checks,
-        profile="smoke",
-        loads_s={},
-        memory_gib=1.0,
-        cannot_detect=(),
-        components=components.resolve(declared, seen, frozenset(), names),
-        not_offered=(),
-        book=planning.book(declared, "m.toml", seen, names),
-        waivers=(),
-        declared_in="m.toml",
-        only=("link.paths",),
-        digest="d",
-        siblings=components.siblings(declared, seen, names),
+        "d",
+        MachineUnderTest(
+            components=components.resolve(declared, seen, frozenset(), names),
+            book=planning.book(declared, "m.toml", seen, names),
+            siblings=components.siblings(declared, seen, names),
+            file="m.toml",
+        ),
+        Request(profile="smoke", loads_s={}, memory_gib=1.0, only=("link.paths",)),
     )
     return ask(
         made,

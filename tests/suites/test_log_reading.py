@@ -25,6 +25,7 @@ from test_burn_fixtures import host_printed
 from wrong_results import RUN, one_bit
 
 from acceptance.core import parts
+from acceptance.core.declared import Declared
 from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
@@ -41,10 +42,11 @@ from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import step_contract as step
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Disk
+from acceptance.machine.inventory import Disk, Inventory
+from acceptance.machine.machine_file import DeclaredCpu, Machine
 from acceptance.process.command import ProgramResult
 from acceptance.run import log_reading, replay_session
-from acceptance.run.replay_session import KeptPrograms, ReplayFixtures
+from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
 from acceptance.session.check import Check
 from acceptance.session.context import SessionContext
 from acceptance.session.stage import Part
@@ -144,7 +146,7 @@ def smart_printed(check: str) -> str:
 DUE_UUIDS = [one.uuid for one in DUE]
 
 
-class Printing(KeptPrograms):
+class Printing(RecordedPrograms):
     """Prints what each program of a check is given, and keeps it as a session does."""
 
     run_dir = Path()
@@ -260,11 +262,14 @@ def keep(
     bodies: Sequence[AnyBody],
     again: Sequence[AnyBody] = (),
     made: Plan | None = None,
+    seen: Inventory | None = None,
+    declared: Declared | None = None,
 ) -> Path:
     """Write a run of these checks; `again` are the records of a repeat. `made` is its plan."""
     root = machine_root(run_dir.parent / "root")
-    seen = msgspec.to_builtins(SEEN, enc_hook=parts.encode, str_keys=True)
-    head = [RunStarted("run-1", made or plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
+    start = RunStarted("run-1", made or plan(), {}, "machine-1", declared=declared)
+    observed = msgspec.to_builtins(seen or SEEN, enc_hook=parts.encode, str_keys=True)
+    head = [start, Observed(observed), *SCRATCHES]
     if again:
         write_segment(run_dir / SEGMENT, again, root)
     write_segment(run_dir / reader.SUPERVISOR, [*head, *bodies, RunEnded(True, "")], root)
@@ -498,7 +503,7 @@ OF_KERNEL = {"storage.read": 1}
 
 
 def test_every_check_that_can_be_replayed_is_here() -> None:
-    """The journal has no machine file, which names the program of cpu.cpuburn."""
+    """Without a machine file no program is named for cpu.cpuburn."""
     context = SessionContext(mode="run", root="/", plan=plan())
     starting = replay_session.read(context, {})
     gpu_burn = {f"burn.gpu_burn[{mode}]" for mode in ("tensor", "double")}
@@ -510,6 +515,55 @@ def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) ->
     keep(run_dir, bodies_of(name, run_dir))
     count = KNOWN[name][0]
     assert again(run_dir) == (count, count + OF_KERNEL.get(name, 0), [])
+
+
+STOPPED = (-15, True)  # by us, at the end of its time
+
+
+@pytest.mark.parametrize(
+    ("value", "ended", "program", "codes"),
+    [
+        (0.0, STOPPED, "burnP6", []),
+        (1.0, (254, False), "burnP6", []),
+        (1.0, STOPPED, "burnP6", ["log_differs"]),
+        (0.0, (254, False), "burnP6", ["log_differs"]),
+        (0.0, (0, False), "burnP6", ["log_proves_nothing"]),
+        (0.0, STOPPED, "burnK7", ["log_proves_nothing"]),
+        (0.0, STOPPED, None, ["log_proves_nothing"]),
+    ],
+)
+def test_a_burn_program_of_the_sites_is_judged_again_by_how_it_ended(
+    run_dir: Path,
+    value: float,
+    ended: tuple[int, bool],
+    program: str | None,
+    codes: list[str],
+) -> None:
+    """The journal has the program that the machine file names, and how each copy of it ended."""
+    seen = dataclasses.replace(SEEN, cpu=dataclasses.replace(SEEN.cpu, threads=2))
+    file = Machine(1, "m", cpu=DeclaredCpu(cpuburn="burnP6"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suite_box, "LOADS_S", {"cpuburn": 8.0})
+        made = suite_box.planned(seen, [], ("cpu.cpuburn",), "d", file)
+    returncode, stopped = ended
+    ran: list[AnyBody] = []
+    for number in (1, 2):
+        log = f"logs/cpu.cpuburn-{number}.log"
+        for name in (log, f"{log}.err"):
+            (run_dir / name).touch()
+        ran += [Stopped("cpu.cpuburn")] * stopped
+        ran.append(ToolRan("cpu.cpuburn", ("/opt/burnP6",), returncode, 8.0, log))
+    journal = [
+        CheckStarted("cpu.cpuburn"),
+        *ran,
+        Measured("cpu.cpuburn", "cpuburn_failures", parts.CPU, "count", value),
+        CheckEnded("cpu.cpuburn", "fail" if value else "pass", "", 8.0),
+    ]
+    cpu = {} if program is None else {"cpu.cpuburn": program}
+    keep(run_dir, journal, made=made, seen=seen, declared=Declared(cpu))
+    found = log_reading.read_again(journal_run.read(run_dir))
+    assert [one.code for one in found.differences][:1] == codes, found.differences
+    assert found.compared == (codes != ["log_proves_nothing"])
 
 
 @pytest.mark.parametrize("name", KNOWN)

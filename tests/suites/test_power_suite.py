@@ -29,7 +29,7 @@ from acceptance.machine.gpu import gpus
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.run import replay_session
-from acceptance.run.replay_session import KeptPrograms, ReplayFixtures
+from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
 from acceptance.session.check import Check, Violation
 from acceptance.session.context import SessionContext
 from acceptance.session.programs import Programs
@@ -267,7 +267,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
     context = SessionContext(mode="run", root="/", plan=plan, inventory=SEEN)
     ended: list[ProgramResult] = []
 
-    class Parts(KeptPrograms):
+    class Parts(RecordedPrograms):
         def find(self, program: str, _package: str | None = None) -> str:
             if program == "stressapptest":
                 super().find(program)
@@ -284,7 +284,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
 
     class Fixtures(ReplayFixtures):
         @pytest.fixture
-        def programs(self, planned: PlannedCheck) -> KeptPrograms:
+        def programs(self, planned: PlannedCheck) -> RecordedPrograms:
             self.running = Parts(planned, ())
             return self.running
 

@@ -16,6 +16,7 @@ from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.core.unmeasured import Gap
 from acceptance.expect import components, plan_builder
+from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.run import planning
 from acceptance.session.tools import Outputs
 from acceptance.suites import storage
@@ -31,18 +32,18 @@ def planned(*only: str) -> Plan:
     seen = machine.inventory({}, {})
     return plan_builder.build(
         collected().checks,
-        profile="accept",
-        loads_s=dict.fromkeys(("storage_write", "storage_read", "storage_checkpoint"), 1.0),
-        memory_gib=1.0,
-        cannot_detect=(),
-        components=components.resolve(None, seen, frozenset(), (), scratches=SCRATCHES),
-        not_offered=(),
-        book=planning.book(None, None, seen, ()),
-        waivers=(),
-        declared_in=None,
-        only=only,
-        digest="digest",
-        siblings=components.siblings(None, seen, (), SCRATCHES),
+        "digest",
+        MachineUnderTest(
+            components=components.resolve(None, seen, frozenset(), (), scratches=SCRATCHES),
+            book=planning.book(None, None, seen, ()),
+            siblings=components.siblings(None, seen, (), SCRATCHES),
+        ),
+        Request(
+            profile="accept",
+            loads_s=dict.fromkeys(("storage_write", "storage_read", "storage_checkpoint"), 1.0),
+            memory_gib=1.0,
+            only=only,
+        ),
     )
 
 

@@ -129,11 +129,14 @@ class Disks:
         self.box.scratches = tuple(on)
         self.box.product.scratches = tuple(on if made is None else made)
         if limited:
-            self.box.of_disks = planning.disk_limits(
-                on, self.box.inventory, self.tree.root, disk_sheet.shipped()
-            )
+            self.box.of_disks = self.disk_limits(on)
         self.state.write_text(json.dumps(self.told))
         return self.box.run(*only, names=())
+
+    def disk_limits(self, on: Sequence[Scratch]) -> Any:
+        """The limits of these filesystems by the links and sheets of their disks."""
+        links = planning.read_disk_links(on, self.box.inventory, self.tree.root)
+        return planning.disk_limits(on, self.box.inventory, links, disk_sheet.shipped())
 
     def measured(self, *names: str) -> list[dict[Any, float | None]]:
         """The values of measurements by component."""
@@ -340,9 +343,7 @@ def test_a_narrow_link_is_a_fail(disks: Disks) -> None:
 def test_a_link_that_is_not_understood_is_an_error(disks: Disks) -> None:
     disks.told["seconds"] = 0.4
     on = [disks.scratch(NVME)]
-    disks.box.of_disks = planning.disk_limits(
-        on, disks.box.inventory, disks.tree.root, disk_sheet.shipped()
-    )
+    disks.box.of_disks = disks.disk_limits(on)
     disks.tree.files(LINK, current_link_speed="fast")
     assert disks.run("storage.read", on=on, limited=False) == {"storage.read": "error"}
     (told,) = disks.box.ended()
