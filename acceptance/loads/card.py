@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from acceptance.loads.program import LoadError
+
 # Share of the free memory. The library's work space and the rounding of allocations need the rest.
 MEMORY_SHARE = 0.95
 
 
-class CardError(Exception):
+class CardError(LoadError):
     """The GPU cannot be used as asked; the message is one sentence for the user."""
 
 

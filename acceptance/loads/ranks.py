@@ -29,6 +29,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from acceptance.core.component import Component
 from acceptance.core.parts import listed
+from acceptance.loads.program import LoadError
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 END_S = 2.0  # for one whose pipe is closed, and for all of them after SIGKILL
@@ -52,7 +53,7 @@ Body = Callable[[R, Connection], None]
 MessageHandler = Callable[[R, Any], None]
 
 
-class RankLost(Exception):
+class RankLost(LoadError):
     """A rank died, stopped answering or does not end; the message names its component."""
 
 

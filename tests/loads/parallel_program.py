@@ -119,7 +119,7 @@ def main(argv: Sequence[str]) -> None:
     assert isinstance(ask, Ask)
     output = Output(sys.stdout)
     work = partial(parallel_load.run, ask, output, FileTrainer)
-    exit_load(run_guarded(ask.load, work, errors=parallel_load.ERRORS))
+    exit_load(run_guarded(ask.load, work))
 
 
 if __name__ == "__main__":

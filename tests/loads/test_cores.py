@@ -5,7 +5,8 @@ import os
 import pytest
 
 from acceptance.core import parts
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
+from acceptance.loads.cpu.cores import Core, cores_of, require_allowed
+from acceptance.loads.program import LoadError
 
 
 def test_cores_come_in_the_order_of_their_groups() -> None:
@@ -24,6 +25,6 @@ def test_a_core_goes_by_its_first_cpu() -> None:
 
 def test_only_the_first_cpu_of_a_core_must_be_allowed() -> None:
     require_allowed(cores_of({"all": ((0, 9), (1,))}), {0, 1})
-    with pytest.raises(CoresError, match="may not run on CPU 8, 9: name other cores"):
+    with pytest.raises(LoadError, match="may not run on CPU 8, 9: name other cores"):
         require_allowed(cores_of({"all": ((0,), (8,), (9,))}), {0, 1})
     require_allowed(cores_of({"all": ((min(os.sched_getaffinity(0)),),)}))

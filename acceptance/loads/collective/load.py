@@ -91,9 +91,8 @@ from acceptance.loads.miscompare import (
     of_arm,
 )
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks, RankSilent
+from acceptance.loads.ranks import Ranks, RankSilent
 
-ERRORS = (RankLost,)
 SMALL, LARGE = 4096, 16 * 2**20  # for NCCL's small and large protocols
 PATH = 128 * 2**20
 HEADLINE = GIB  # the largest size of a reading

@@ -66,7 +66,6 @@ from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, PATH_MISCOMPARES
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
-ERRORS = (RankLost, PeerLost)
 _GONE_S = 1.0  # for the end of the other program to arrive here
 _NETWORK = ("NCCL_", "GLOO_")  # what the site says of its network
 

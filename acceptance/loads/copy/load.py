@@ -82,13 +82,14 @@ from acceptance.loads.copy.transfers import (
     PageableTransfer,
     UnidirectionalTransfer,
 )
-from acceptance.loads.copy.turns import Turns, TurnsError
-from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
+from acceptance.loads.copy.turns import Turns
+from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.miscompare import (
     OWN_COPY_MISCOMPARES,
     OWN_PEER_MISCOMPARES,
     VECTOR_MISCOMPARES,
 )
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 
 CACHE_FACTOR = 4  # size of the buffers of a copy within the GPU, as a multiple of its L2 cache
@@ -100,27 +101,20 @@ _HOST_BUFFERS = 4
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
-class CopyError(Exception):
-    """The GPU or its memory does not meet the load's needs; the message is one sentence."""
-
-
-ERRORS: tuple[type[Exception], ...] = (CopyError, numa.NumaError, ArraysError, TurnsError)
-
-
 def require_peers(due: int, count: int) -> None:
-    """Raise CopyError unless as many peers are due as there are GPUs beside the load's own."""
+    """Raise LoadError unless as many peers are due as there are GPUs beside the load's own."""
     if count != due:
-        raise CopyError(
+        raise LoadError(
             f"CUDA shows {count} GPUs beside the load's own, and copies to {due} are due: give "
             f"peers={count}, or show it others (CUDA_VISIBLE_DEVICES)"
         )
 
 
 def require_host_memory(mib: int, available: int) -> None:
-    """Raise ArraysError where the host buffers would take over half of the available memory."""
+    """Raise LoadError where the host buffers would take over half of the available memory."""
     needed = _HOST_BUFFERS * mib * _MIB
     if 2 * needed > available:
-        raise ArraysError(
+        raise LoadError(
             f"the buffers need {needed / 2**30:.2f} GiB of host memory, more than half of the "
             f"{available / 2**30:.2f} GiB that are"
             " available: free memory"
@@ -130,11 +124,11 @@ def require_host_memory(mib: int, available: int) -> None:
 def local_words(free: int, l2_bytes: int) -> int:
     """Words of each buffer of a copy within a GPU with `free` bytes of free memory.
 
-    Raises CopyError where the buffers would be so small that the L2 cache could serve them.
+    Raises LoadError where the buffers would be so small that the L2 cache could serve them.
     """
     size = min(_LOCAL_BYTES, free // _LOCAL_SHARE // _MIB * _MIB)
     if size < max(_MIB, CACHE_FACTOR * l2_bytes):
-        raise CopyError(
+        raise LoadError(
             f"only {free / 2**30:.2f} GiB of the GPU's memory are free, too little for "
             f"buffers of {CACHE_FACTOR} times its L2 cache"
         )
@@ -186,7 +180,7 @@ class CopyRun:
     def host(self) -> None:
         """Measure the paths between host and GPU: pinned, bidirectional, pageable.
 
-        Raises ArraysError where the host buffers would take too much memory.
+        Raises LoadError where the host buffers would take too much memory.
         """
         import torch
 
@@ -280,7 +274,7 @@ class CopyRun:
 def run(ask: Ask, output: Output) -> None:
     """Measure all paths, from the first to the last reading.
 
-    Raises CardError, the ERRORS, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     card = gpu_identity()
     import torch

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from acceptance.core import parts
 from acceptance.loads.cpu.contract import Groups
+from acceptance.loads.program import LoadError
 
 # Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the
 # core's one CPU and slow it down.
@@ -20,10 +21,6 @@ ONE_THREAD = {
         "GOTO_NUM_THREADS",
     )
 }
-
-
-class CoresError(Exception):
-    """The cores cannot be used; the message is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +52,14 @@ def cores_of(groups: Groups) -> tuple[Core, ...]:
 
 
 def require_allowed(cores: tuple[Core, ...], allowed: set[int] | None = None) -> None:
-    """Raise CoresError when this process may not run on the first CPU of one of the cores.
+    """Raise LoadError when this process may not run on the first CPU of one of the cores.
 
     `allowed` is for tests.
     """
     usable = os.sched_getaffinity(0) if allowed is None else allowed
     refused = [str(core.cpu) for core in cores if core.cpu not in usable]
     if refused:
-        raise CoresError(
+        raise LoadError(
             f"this process may not run on CPU {', '.join(refused)}: name other cores, or "
             "lift the affinity or cpuset it runs under"
         )

@@ -28,13 +28,12 @@ from acceptance.core.component import Component
 from acceptance.core.dtype import CpuDtype
 from acceptance.core.parts import CPU
 from acceptance.loads.cpu.contract import GEMM, Gemm
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
+from acceptance.loads.cpu.cores import Core, cores_of, require_allowed
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
 from acceptance.loads.miscompare import DifferingDigests, Miscompare
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.ranks import Ranks
 
-ERRORS = (CoresError, RankLost)
 _PROGRESS_S = 5.0
 
 
@@ -106,7 +105,7 @@ def conclude(
 
 
 def run(ask: Gemm, output: Output) -> None:
-    """Run the workers from fork to the last reading. Raises CoresError and RankLost."""
+    """Run the workers from fork to the last reading. Raises LoadError."""
     cores = cores_of(ask.cores)
     require_allowed(cores)
     output.hello(ask.load, ask.parameters())

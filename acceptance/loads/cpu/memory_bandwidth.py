@@ -35,10 +35,11 @@ from pathlib import Path
 
 from acceptance.core.parts import MEMORY
 from acceptance.loads.cpu.contract import BANDWIDTH, MemoryBandwidth
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
+from acceptance.loads.cpu.cores import Core, cores_of, require_allowed
 from acceptance.loads.miscompare import Miscompare
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.ranks import Ranks
 
 BYTES_AN_ELEMENT = {"copy": 16, "triad": 24}
 # https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
@@ -49,13 +50,6 @@ _SHARE = 0.5  # share of the available memory for all arrays of all workers
 _REPEAT_S = 0.1  # minimum; an uneven start of 0.1 ms is then a thousandth
 _COUNTED = 3
 _PROGRESS_S = 5.0
-
-
-class ArraysError(Exception):
-    """The arrays cannot have the size they need; the message is one sentence for the user."""
-
-
-ERRORS = (CoresError, ArraysError, RankLost)
 
 
 @dataclass(slots=True)
@@ -69,12 +63,12 @@ class KernelTally:
 def available_bytes(root: Path = Path("/")) -> int:
     """Memory available without swapping, as the kernel estimates it (MemAvailable).
 
-    Raises ArraysError where the kernel does not report it.
+    Raises LoadError where the kernel does not report it.
     """
     text = (root / "proc/meminfo").read_text()
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
     if match is None:
-        raise ArraysError(
+        raise LoadError(
             "/proc/meminfo has no MemAvailable line: this load needs Linux 3.14 or later"
         )
     return int(match[1]) * 1024
@@ -83,7 +77,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, available: int) -> int:
     """Elements of each array of each worker.
 
-    The arrays exceed the caches and fit into memory; raises ArraysError where both are impossible.
+    The arrays exceed the caches and fit into memory; raises LoadError where both are impossible.
     """
     least = math.ceil(CACHE_FACTOR * llc_bytes / workers)  # bytes of one array of one worker
     array = (
@@ -93,13 +87,13 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
     )
     if array < least:
         needed = math.ceil(3 * least / 10**6)
-        raise ArraysError(
+        raise LoadError(
             f"arrays of {megabytes_per_core} MB a core fit into the cache: give "
             f"megabytes_per_core={needed} or more"
         )
     count = math.ceil(array / 8)
     if 24 * count * workers > _SHARE * available:
-        raise ArraysError(
+        raise LoadError(
             f"the arrays need {24 * count * workers / 2**30:.2f} GiB, more than half of the "
             f"{available / 2**30:.2f} GiB that are"
             " available: free memory"
@@ -108,10 +102,7 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
 
 
 def run(ask: MemoryBandwidth, output: Output) -> None:
-    """Run the workers from fork to the last reading.
-
-    Raises CoresError, ArraysError and RankLost.
-    """
+    """Run the workers from fork to the last reading. Raises LoadError."""
     cores = cores_of(ask.cores)
     require_allowed(cores)
     count = elements(len(cores), ask.llc_bytes, ask.megabytes_per_core, available_bytes())

@@ -50,13 +50,14 @@ from typing import TYPE_CHECKING, Any
 
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
-from acceptance.loads.copy.numa import NumaError, cpu_list
+from acceptance.loads.copy.numa import cpu_list
 from acceptance.loads.cpu.contract import MemoryRandom, component_of, random_names
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
-from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, ArraysError, available_bytes
+from acceptance.loads.cpu.cores import Core, cores_of, require_allowed
+from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, available_bytes
 from acceptance.loads.miscompare import Miscompare, WrongElement, WrongMemory
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks, sleep_until
+from acceptance.loads.ranks import Ranks, sleep_until
 
 if TYPE_CHECKING:  # numpy is loaded by the pinned workers only
     import numpy as np
@@ -79,14 +80,6 @@ _COUNTED = 3
 _PROGRESS_S = 5.0
 _TOLD = 8  # wrong words in a report, and reports of a core
 _DRAWS = 1 << 63  # where the sequence of places begins; that of the words begins at 0
-
-
-class PlacementError(Exception):
-    """The memory does not lie where it must, or that is not shown; one sentence for the user."""
-
-
-# OSError: where the kernel grants no such mapping.
-ERRORS = (CoresError, ArraysError, PlacementError, NumaError, RankLost, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,7 @@ def partner(core: Core, shift: int, sockets: Mapping[str, Sequence[Core]]) -> Co
 def nodes_of(sockets: Mapping[str, Sequence[Core]], root: Path) -> dict[str, frozenset[int]]:
     """The NUMA nodes of each socket, by its cores.
 
-    Raises PlacementError where a socket has none or two sockets share one, and NumaError.
+    Raises LoadError where a socket has none or two sockets share one.
     """
     cpus = {
         int(folder.name.removeprefix("node")): cpu_list((folder / "cpulist").read_text().strip())
@@ -164,7 +157,7 @@ def nodes_of(sockets: Mapping[str, Sequence[Core]], root: Path) -> dict[str, fro
     if not all(found.values()) or len(frozenset().union(*found.values())) != sum(
         map(len, found.values())
     ):
-        raise PlacementError(
+        raise LoadError(
             "the kernel's NUMA nodes do not tell the memory of these sockets apart: name all "
             "cores as one socket"
         )
@@ -172,13 +165,13 @@ def nodes_of(sockets: Mapping[str, Sequence[Core]], root: Path) -> dict[str, fro
 
 
 def free_bytes(nodes: frozenset[int], root: Path) -> int:
-    """The free memory of these nodes. Raises PlacementError where the kernel does not show it."""
+    """The free memory of these nodes. Raises LoadError where the kernel does not show it."""
     total = 0
     for node in nodes:
         path = root / f"sys/devices/system/node/node{node}/meminfo"
         match = re.search(r"(?m)^Node \d+ MemFree:\s+(\d+) kB$", path.read_text())
         if match is None:
-            raise PlacementError(f"{path} has no MemFree line: the kernel does not show it")
+            raise LoadError(f"{path} has no MemFree line: the kernel does not show it")
         total += int(match[1]) * 1024
     return total
 
@@ -186,14 +179,14 @@ def free_bytes(nodes: frozenset[int], root: Path) -> int:
 def slice_words(cores: int, llc_bytes: int, gib: float, room: Mapping[int, int]) -> int:
     """Words of each core's slice: `gib` in all and more than the caches, or what fits.
 
-    `room` is the free memory for each number of cores that share it. Raises ArraysError where what
+    `room` is the free memory for each number of cores that share it. Raises LoadError where what
     fits does not leave the caches.
     """
     fits = min(_SHARE * free / sharing - _WORKER for sharing, free in room.items())
     least = math.ceil(max(CACHE_FACTOR * llc_bytes / cores, 1) / _PAGE) * _PAGE
     size = min(max(gib * GIB / cores, least), fits)
     if size < least:
-        raise ArraysError(
+        raise LoadError(
             f"{max(size, 0) * cores / GIB:.2f} GiB is all that may be filled on these sockets, and "
             f"{least * cores / GIB:.2f} GiB leave the caches: free memory (`free -h`, "
             "`numastat -m`); `sync; echo 3 > /proc/sys/vm/drop_caches` as root frees that of files"
@@ -220,11 +213,11 @@ def pages_by_node(text: str, address: int) -> dict[int, int]:
 def require_placed(
     found: Mapping[Core, Mapping[int, int]], nodes: Mapping[str, frozenset[int]], pages: int
 ) -> None:
-    """Raise PlacementError unless nearly all pages of each core's slice are on its own socket."""
+    """Raise LoadError unless nearly all pages of each core's slice are on its own socket."""
     for core, own in found.items():
         there = sum(count for node, count in own.items() if node in nodes[core.group])
         if there < _PLACED * pages:
-            raise PlacementError(
+            raise LoadError(
                 f"the kernel shows {there} of the {pages} pages of {core.component} on "
                 f"{core.group}, where all must lie: free memory there (`numastat -m`), and switch "
                 "swap off"
@@ -375,7 +368,7 @@ def where(address: int) -> dict[int, int]:
 
 
 def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
-    """Run the ranks from fork to the last reading; raises one of ERRORS. `root` is for tests."""
+    """Run the ranks from fork to the last reading; raises LoadError. `root` is for tests."""
     cores = cores_of(ask.cores)
     sockets = sockets_of(cores)
     require_allowed(cores)

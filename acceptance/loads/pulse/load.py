@@ -36,6 +36,7 @@ from typing import Any
 from acceptance.core.component import Component
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads.power_step import Step
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 from acceptance.loads.pulse import clocks, worker
 from acceptance.loads.pulse.contract import (
@@ -53,7 +54,7 @@ from acceptance.loads.pulse.contract import (
 from acceptance.loads.pulse.device import Device
 from acceptance.loads.pulse.leash import Leash
 from acceptance.loads.pulse.worker import Done, Turn
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.ranks import Ranks
 
 LEAST_MADE = 0.9  # share of a GPU's edges; with fewer the step was not what it is called
 
@@ -77,10 +78,6 @@ class GpuRank:
         os.environ["CUDA_VISIBLE_DEVICES"] = own
 
 
-class PulseError(Exception):
-    """A step was not what was commanded."""
-
-
 def _row(step: Step, done: Mapping[GpuRank, Done]) -> tuple[float | str, ...]:
     found = done.values()
     apart_ns = clocks.apart_ns(one.drift for one in found if one.drift is not None)
@@ -95,9 +92,6 @@ def _row(step: Step, done: Mapping[GpuRank, Done]) -> tuple[float | str, ...]:
     )
 
 
-ERRORS = (RankLost, PulseError)
-
-
 def cuda() -> Device:
     """The GPU of a rank."""
     from acceptance.loads.pulse.cuda_device import CudaDevice
@@ -106,7 +100,7 @@ def cuda() -> Device:
 
 
 def run(ask: Ask, output: Output) -> None:
-    """All steps. Raises RankLost, and PulseError for a GPU with too few edges of a step."""
+    """All steps. Raises LoadError, also for a GPU with too few edges of a step."""
     leash = Leash(None if ask.leash is None else Path(ask.leash))
     try:
         _run(ask, leash, output)
@@ -160,7 +154,7 @@ def _run(ask: Ask, leash: Leash, output: Output) -> None:
                 break
             for rank, one in done.items():
                 if one.made < LEAST_MADE * one.due:
-                    raise PulseError(
+                    raise LoadError(
                         f"of the {one.due} edges of the step {text_of(step)} "
                         f"{rank.component} made {one.made}"
                     )

@@ -21,6 +21,7 @@ from typing import Literal
 
 from acceptance.core import disk_error
 from acceptance.core.coded import Coded
+from acceptance.loads.program import LoadError
 
 Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "read", "map"]
 
@@ -34,7 +35,7 @@ _DROP_S = 0.01
 _LOWEST_BIT = bytes(flag & 1 for flag in range(256))  # mincore(2) reserves the others
 
 
-class StorageError(Coded):
+class StorageError(Coded, LoadError):
     """The load cannot go on, with the reason. `fault` is an error that the disk answers for."""
 
     fault: DiskFault | None = None

@@ -47,6 +47,16 @@ class Ask(contract.Ask, tag="train_digest", frozen=True, kw_only=True):
     inject_seed: Annotated[int, Meta(ge=0, description="chooses where the fault is")] = 0
 
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"inject_seed"})
+    # They change how the libraries multiply, and with it the bits.
+    CLEARED: ClassVar[frozenset[str]] = frozenset(
+        {
+            "NVIDIA_TF32_OVERRIDE",
+            "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+            "TORCH_BLAS_PREFER_CUBLASLT",
+            "DISABLE_ADDMM_CUDA_LT",
+            "CUBLASLT_WORKSPACE_SIZE",
+        }
+    )
 
     def due(self, output: LoadOutput) -> Due:
         """The count of repeats that differ, and table and logs of the GPU's formats."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from acceptance.core.dtype import TrainedDtype, native_dtypes, trained_dtype
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.gemm.contract import MULTIPLYING
 from acceptance.loads.miscompare import LAYER_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.layer_bound import UNITS
@@ -73,6 +74,8 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
     table: Annotated[bool, Meta(description="true: the published shapes, all formats")] = False
     device: Annotated[Literal["cuda", "cpu"], Meta(description="cpu is for tests")] = "cuda"
     inject: Literal["wrong", "slow"] | None = None
+
+    CLEARED: ClassVar[frozenset[str]] = MULTIPLYING
 
     def due(self, output: LoadOutput) -> Due:
         """The judged layers; with the table the parts of one. In both forms a table of layers."""

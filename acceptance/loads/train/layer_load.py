@@ -48,7 +48,6 @@ from typing import Any
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.card import Card, CudaCard, gpu_identity
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.load import STRAYS as STRAYS
 from acceptance.loads.gemm.worker import fitting_size, needs
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.layer_bound import SMALL, UNITS

@@ -71,7 +71,7 @@ from acceptance.loads.collective import nccl_environment
 from acceptance.loads.collective.digest import differing
 from acceptance.loads.miscompare import DifferingDigests, Miscompare
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks, RankSilent
+from acceptance.loads.ranks import Ranks, RankSilent
 from acceptance.loads.train import (
     parallel_contract,
     parallel_sizes,
@@ -96,7 +96,6 @@ from acceptance.loads.train.parallel_worker import (
 )
 from acceptance.loads.train.shapes import MODELS, TINY, ModelShape
 
-ERRORS = (RankLost,)
 TINY_BATCH = 2
 Row = tuple[str | float, ...]
 _PROGRESS_S = 5.0

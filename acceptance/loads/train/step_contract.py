@@ -14,6 +14,7 @@ from msgspec import Meta
 from acceptance.core.message import Listed
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.gemm.contract import MULTIPLYING
 from acceptance.loads.miscompare import STEP_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import parallel_values
@@ -85,6 +86,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
 
     # The load looks at the GPU's memory itself.
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"neo"})
+    CLEARED: ClassVar[frozenset[str]] = MULTIPLYING
 
     @property
     def models(self) -> tuple[StepModel, ...]:

@@ -40,7 +40,6 @@ from dataclasses import replace
 from typing import Any
 
 from acceptance.loads.card import CudaCard, gpu_identity
-from acceptance.loads.gemm.load import STRAYS as STRAYS
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import MODELS, TINY
