@@ -10,7 +10,7 @@ The names of the counts stand beside the kinds that belong to them; contracts ta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
@@ -114,10 +114,14 @@ class TransferredWord(_Kind, frozen=True, kw_only=True):
 
 
 class _Wrong(_Kind, frozen=True, kw_only=True):
-    """Base of the kinds.
+    """Base of the kinds; COUNTS are those of a kind whose wrong results are all counted alike."""
 
-    Each has `counts`, the counts that it may belong to: the one of these that its check measures.
-    """
+    COUNTS: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The counts that it may belong to: the one of these that its check measures."""
+        return self.COUNTS
 
     @property
     def code(self) -> str:
@@ -148,8 +152,8 @@ class _OfFormat(_OfComponent, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """Those of its format."""
-        return _of_format(self.dtype)
+        """Those of its kind, else of its format."""
+        return self.COUNTS or _of_format(self.dtype)
 
     @property
     def code(self) -> str:
@@ -433,10 +437,7 @@ class DifferingRun(_OfComponent, frozen=True, kw_only=True):
     bit: Bit | None = None
     digests: Positive
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of repeats."""
-        return (REPEATS_DIFFER,)
+    COUNTS: ClassVar[tuple[str, ...]] = (REPEATS_DIFFER,)
 
 
 VECTOR_MISCOMPARES = "elementwise_miscompares"
@@ -456,10 +457,7 @@ class WrongVector(_OfComponent, frozen=True, kw_only=True):
     expected: float
     got: Text
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of elementwise products."""
-        return (VECTOR_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (VECTOR_MISCOMPARES,)
 
 
 VRAM_MISCOMPARES = "vram_miscompares"
@@ -512,10 +510,7 @@ class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):
     nan: Whole | None = None
     first: tuple[WrongValue | Whole, ...] = ()
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """Those of processors."""
-        return tuple(CORE_MISCOMPARES.values())
+    COUNTS: ClassVar[tuple[str, ...]] = tuple(CORE_MISCOMPARES.values())
 
 
 PARALLEL_MISCOMPARES, PARALLEL_DISAGREEMENTS = "parallel_miscompares", "parallel_disagreements"
@@ -580,10 +575,7 @@ class WrongLayer(_OfFormat, frozen=True, kw_only=True):
     bound: float
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of layers."""
-        return (LAYER_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (LAYER_MISCOMPARES,)
 
 
 class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
@@ -599,10 +591,7 @@ class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
     elements: Positive
     first: Annotated[tuple[WrongPlace, ...], Meta(min_length=1)]
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of layers."""
-        return (LAYER_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (LAYER_MISCOMPARES,)
 
 
 FileCheck = Literal["memmap", "feed", "checkpoint", "kept"]
@@ -655,10 +644,7 @@ class FailedFile(_OfComponent, frozen=True, kw_only=True):
     error: Text
     offset: Whole | None = None
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of failed reads and writes."""
-        return (FAILED,)
+    COUNTS: ClassVar[tuple[str, ...]] = (FAILED,)
 
 
 ParallelCheck = Literal["parallel_loss", "parallel_gradient", "parallel_weights", "parallel_finite"]
@@ -680,10 +666,7 @@ class WrongTraining(_OfComponent, frozen=True, kw_only=True):
     difference: Text
     bound: float
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of trainings."""
-        return (PARALLEL_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (PARALLEL_MISCOMPARES,)
 
 
 STEP_MISCOMPARES = "step_miscompares"
@@ -706,10 +689,7 @@ class WrongStep(_OfComponent, frozen=True, kw_only=True):
     of: Positive
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of steps."""
-        return (STEP_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (STEP_MISCOMPARES,)
 
 
 Miscompare = (

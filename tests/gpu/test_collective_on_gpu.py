@@ -15,10 +15,10 @@ import pytest
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks, contract
 from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WHOLE_GROUP, Ask, rate_of
-from acceptance.loads.collective.load import GpuRank
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
 from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
+from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import ElementType, of_arm
 from acceptance.loads.protocol import LoadOutput, parse, salvage
@@ -64,7 +64,7 @@ def alone(connection: Connection, folder: str, arm: Any) -> None:
     """One rank in a process of its own, as the load starts it."""
     import torch
 
-    rank = GpuRank(0, arm, Path(folder))
+    rank = VariantRank(0, arm, Path(folder), logged=True)
     rank.prepare()
     group = TorchGroup("nccl", 0, 1, Path(folder))
     operation = Operation("all_reduce", 2)

@@ -115,7 +115,7 @@ def test_the_paths_to_peers_share_the_time_of_one_path(
 
     def measure(transfer: Transfer, seconds: float, *_: object) -> CopyTally:
         taken.append((transfer.name, seconds))
-        return CopyTally([1.0, 2.0, 3.0], 4)
+        return CopyTally([1.0, 2.0, 3.0], compared=4)
 
     monkeypatch.setattr(copy_load, "measure_copies", measure)
     stream = StringIO()

@@ -144,7 +144,8 @@ def test_memory_that_is_not_shown_where_it_must_lie_measures_nothing(
 # --- its parts ---
 
 CORES = cores_of(
-    {"socket0": ((0,), (1,), (2,)), "socket1": ((3,), (4,)), "socket2": ((5,), (6,), (7,))}
+    {"socket0": ((0,), (1,), (2,)), "socket1": ((3,), (4,)), "socket2": ((5,), (6,), (7,))},
+    set(range(8)),
 )
 SOCKETS = sockets_of(CORES)
 

@@ -14,9 +14,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.role import Counts
-from acceptance.loads.card import CardError
+from acceptance.loads.card import CardError, wait
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor, words
 from acceptance.loads.mismatch import SEEN, ElementBits

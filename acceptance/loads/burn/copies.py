@@ -15,10 +15,9 @@ import numpy as np
 from acceptance.core.component import Component
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import bits
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import steps
 from acceptance.loads.burn.role import BackgroundCopies
-from acceptance.loads.card import CardError, uuid
+from acceptance.loads.card import CardError, uuid, wait
 from acceptance.loads.contract import OWN
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of

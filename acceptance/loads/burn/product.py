@@ -14,11 +14,18 @@ from typing import Any
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
+from acceptance.loads.gemm.product import (
+    Product,
+    Tensor,
+    drawn,
+    formats,
+    multiplication,
+    odd,
+    spoil,
+)
 from acceptance.loads.gemm.verification import judge_product, sampled_rows
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
 
-_INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, to keep memory use low
 _DIGEST_PIECE = 1 << 22
 # An odd constant of SplitMix64, as a signed number.
@@ -77,16 +84,14 @@ def operands(
 
 
 def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
-    import torch
-
     if kind == "whole":
+        import torch
+
         largest = dtype.largest(deepest)
         return torch.randint(
             -largest, largest + 1, (count,), device=random.device, generator=random
         )
-    wide = torch.float64 if dtype.short == "f64" else torch.float32
-    drawn = torch.randn(count, device=random.device, generator=random, dtype=wide)
-    return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+    return drawn(dtype, (count,), random)
 
 
 def digest(memory: Tensor) -> str:

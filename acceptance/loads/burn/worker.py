@@ -30,7 +30,7 @@ from acceptance.loads.miscompare import (
     Miscompare,
     WrongProduct,
 )
-from acceptance.loads.protocol import Lap, LapFormat, Output
+from acceptance.loads.protocol import HEARTBEAT_S, Heartbeat, Lap, LapFormat, Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn
 
@@ -90,8 +90,7 @@ class Format:
 GROUP = 8  # products compared at once; fewer where they are slow
 GROUP_S = 0.5
 LISTED = 64  # wrong products of a format reported one by one; all are counted
-_PROGRESS = 2000  # maximum number of lines, however long the burn
-_PROGRESS_S = 5.0
+_LINES = 2000  # of progress at most, however long the burn
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,9 @@ class BurnWorker:
     ) -> None:
         self._order, self._device, self._card, self._output = order, device, card, output
         self._beside, self._boot_s = beside, boot_s
-        self._done_s = self._said_s = 0.0
+        self._done_s = 0.0
+        every_s = max(HEARTBEAT_S, order.seconds / _LINES)
+        self._heartbeat = Heartbeat(output, order.seconds, every_s)
         self._room = ""
         self._filled = 1.0
         self._laps: list[tuple[float | str, ...]] = []
@@ -257,7 +258,8 @@ class BurnWorker:
             self._beside.step()
             if len(given) > AHEAD:
                 done_s = self._card.seconds(begin, given.popleft())
-                self._progress(min(done_s, seconds))
+                now_s = self._done_s + min(done_s, seconds)
+                self._heartbeat.at(min(now_s, self._order.seconds))
         for made in ring.drain() if verify else ():
             self._compare(made if made.ticket is None else None, turn)
         for made in ring.drain() if verify else ():
@@ -272,13 +274,6 @@ class BurnWorker:
         )
         self._done_s += seconds
         return done
-
-    def _progress(self, within_s: float) -> None:
-        whole_s = self._order.seconds
-        now_s = min(self._done_s + within_s, whole_s)
-        if now_s - self._said_s >= max(_PROGRESS_S, whole_s / _PROGRESS):
-            self._said_s = now_s
-            self._output.progress(round(now_s, 1), whole_s)
 
     @staticmethod
     def _compare(made: ResultGroup | None, turn: FormatTurn) -> None:

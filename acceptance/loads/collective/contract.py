@@ -52,7 +52,7 @@ COLLECTIVES = "collectives"
 COLUMNS = ("arm", "operation", "component", "format", "bytes", "turns", "compared", "us", "GB/s")
 SLOW_PATHS = "collective_slow_paths"
 SLOW_PATH_COLUMNS = ("arm", "slow path", "tried", "GB/s", "again GB/s")
-NCCL_LOG = "nccl"  # the log of each rank, in each arm
+NCCL_LOG = "nccl"  # the log of each rank, in each variant
 
 Backend = Annotated[
     Literal["nccl", "gloo"], Meta(description="nccl between GPUs, gloo between processors")

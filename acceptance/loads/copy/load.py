@@ -66,6 +66,7 @@ from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.contract import (
     ELEMENTS,
     PATHS,
+    PEER_PATH,
     PEER_READINGS,
     PRODUCT_COLUMNS,
     PRODUCTS,
@@ -255,7 +256,7 @@ class CopyRun:
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
         way = DeviceToDevice(source, destination, (uuid(0), uuid(index)))
         pair = Pair(OWN, Gpu(index))
-        path = UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way)
+        path = UnidirectionalTransfer(PEER_PATH, pair, count * WORD, way)
         tally = self.measure(path, self.pair_s)
         self.output.reading(OWN_PEER_MISCOMPARES, "count", pair, tally.wrong)
 

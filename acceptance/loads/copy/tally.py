@@ -5,15 +5,15 @@ Standard library only.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.core.component import Component
 from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.miscompare import TransferCheck, WrongTransfer
+from acceptance.loads.rate_tally import RateTally
 
 Report = Callable[[WrongTransfer], None]
 
@@ -43,32 +43,15 @@ class Transfer(Protocol):
 
 
 @dataclass(slots=True)
-class CopyTally:
-    """The results of one path's copies.
+class CopyTally(RateTally):
+    """The results of one path's copies: of all copies that were compared, some are timed."""
 
-    GB/s of each timed copy, and the number of copies compared and found wrong.
-    """
-
-    rates: list[float] = field(default_factory=list)
     compared: int = 0
-    wrong: int = 0
-
-    @property
-    def median(self) -> float:
-        """Median in GB/s."""
-        return statistics.median(self.rates)
 
     def summary(self, name: str) -> str:
         """A sentence for people."""
-        rates = (
-            f"best {max(self.rates):.2f}, median {self.median:.2f}, worst "
-            f"{min(self.rates):.2f} "
-            "GB/s"
-        )
-        return (
-            f"{name}: {rates} of {len(self.rates)} copies; {self.compared} compared whole, "
-            f"{self.wrong} wrong"
-        )
+        counts = f"{self.compared} compared whole, {self.wrong} wrong"
+        return f"{name}: {self.spread()} copies; {counts}"
 
 
 def measure_copies(

@@ -38,12 +38,11 @@ import mmap
 import os
 import re
 import signal
-import statistics
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,12 +51,13 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
 from acceptance.loads.copy.numa import cpu_list
 from acceptance.loads.cpu.contract import MemoryRandom, component_of, random_names
-from acceptance.loads.cpu.cores import Core, cores_of, require_allowed
+from acceptance.loads.cpu.cores import Core, Done, cores_of, spent, working
 from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, available_bytes
-from acceptance.loads.miscompare import Miscompare, WrongElement, WrongMemory
+from acceptance.loads.miscompare import WrongElement, WrongMemory
 from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import Ranks, sleep_until
+from acceptance.loads.ranks import sleep_until
+from acceptance.loads.rate_tally import RateTally
 
 if TYPE_CHECKING:  # numpy is loaded by the pinned workers only
     import numpy as np
@@ -77,7 +77,6 @@ _SHARE = 0.9  # of the free memory, for slices and workers
 _WORKER = 128 * MIB  # Python, numpy, and the list of places with the words gathered from them
 _PLACED = 0.99  # of a slice on its own socket
 _COUNTED = 3
-_PROGRESS_S = 5.0
 _TOLD = 8  # wrong words in a report, and reports of a core
 _DRAWS = 1 << 63  # where the sequence of places begins; that of the words begins at 0
 
@@ -99,28 +98,6 @@ class Slice:
     def address(self) -> int:
         """The address of its first byte in this load's memory, slice after slice."""
         return self.number * self.words * WORD
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One core's turn: when it began and ended, wrong words, and processor seconds.
-
-    `verified_s` went into the comparison, `spent_s` into the whole turn.
-    """
-
-    began: float
-    ended: float
-    wrong: int
-    verified_s: float
-    spent_s: float
-
-
-@dataclass(slots=True)
-class Tally:
-    """The turns of one component: GB/s of each, and wrong words in total."""
-
-    rates: list[float] = field(default_factory=list)
-    wrong: int = 0
 
 
 # --- what the parent knows ---
@@ -371,7 +348,6 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
     """Run the ranks from fork to the last reading; raises LoadError. `root` is for tests."""
     cores = cores_of(ask.cores)
     sockets = sockets_of(cores)
-    require_allowed(cores)
     room = {len(cores): available_bytes(root)}
     nodes = nodes_of(sockets, root) if len(sockets) > 1 else {}
     for socket, own in nodes.items():
@@ -387,27 +363,23 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
     def component(core: Core, kind: int) -> Component:
         return component_of(core.group, partner(core, kind, sockets).group)
 
-    def body(core: Core, connection: Connection) -> None:
+    def body(core: Core, connection: Connection, fault: str | None) -> None:
         reads = [(component(core, kind), slices[partner(core, kind, sockets)]) for kind in kinds]
-        work(core, connection, reads, ask.inject if core == cores[-1] else None)
+        work(core, connection, reads, fault)
 
-    def miscompare(_core: Core, wrong: Miscompare) -> None:
-        output.miscompare(wrong)
-
-    tallies: dict[Component, Tally] = defaultdict(Tally)
+    tallies: dict[Component, RateTally] = defaultdict(RateTally)
     verified_s = spent_s = 0.0
-    with Ranks(cores, body) as ranks:
+    with working(ask, output, cores, body) as workers:
 
         def ready() -> None:
-            ranks.start(lambda moment: (moment, None))
-            placed = ranks.collect("ready", ask.grace, miscompare)
+            workers.ranks.start(lambda moment: (moment, None))
+            placed = workers.collect("ready")
             if len(sockets) > 1:
                 require_placed(placed, nodes, slice_pages(words))
 
         def take(turn: int) -> None:
             nonlocal verified_s, spent_s
-            ranks.start(lambda moment: (moment, turn))
-            done: dict[Core, Done] = ranks.collect("done", ask.grace, miscompare)
+            done = workers.do(lambda moment: (moment, turn))
             verified_s += sum(one.verified_s for one in done.values())
             spent_s += sum(one.spent_s for one in done.values())
             by_component: dict[Component, list[Done]] = defaultdict(list)
@@ -415,21 +387,14 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
                 by_component[component(core, turn % len(kinds))].append(one)
             for name, turns in by_component.items():
                 tallies[name].wrong += sum(one.wrong for one in turns)
-                took = max(one.ended for one in turns) - min(one.began for one in turns)
                 if turn >= len(kinds):  # one of each kind goes before those that count
-                    tallies[name].rates.append(WORD * GATHERED * len(turns) / took / 1e9)
+                    tallies[name].rates.append(WORD * GATHERED * len(turns) / spent(turns) / 1e9)
 
-        ranks.collect("filled", ask.grace, miscompare)
+        workers.collect("filled")
         ready()
         for turn in kinds:
             take(turn)
-        began = said = time.monotonic()
-        while (now := time.monotonic()) - began < ask.seconds or turn < (
-            (_COUNTED + 1) * len(kinds) - 1
-        ):
-            if now - said >= _PROGRESS_S:
-                said = now
-                output.progress(round(min(now - began, ask.seconds), 1), ask.seconds)
+        for _ in workers.rounds(_COUNTED):
             for _ in kinds:
                 turn += 1
                 take(turn)
@@ -440,11 +405,6 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
         f"{verified_s / spent_s:.0%} of the processor time of the turns"
     )
     for name, tally in tallies.items():
-        rate, miscompares = random_names(name)
-        output.note(
-            f"{name}: best {max(tally.rates):.3f}, median {statistics.median(tally.rates):.3f}, "
-            f"worst {min(tally.rates):.3f} GB/s of {len(tally.rates)} turns"
-        )
-        output.reading(rate, "GB/s", name, statistics.median(tally.rates))
-        output.reading(miscompares, "count", name, tally.wrong)
+        output.note(f"{name}: {tally.spread(3)} turns")
+        tally.report(output, random_names(name), name)
     output.end()

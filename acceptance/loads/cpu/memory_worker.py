@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance.loads import bits
-from acceptance.loads.cpu.cores import Core
+from acceptance.loads.cpu.cores import Core, Done
 from acceptance.loads.exact_product import spread
 from acceptance.loads.miscompare import WrongArray
 from acceptance.loads.ranks import sleep_until
@@ -126,5 +126,5 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
             wrong = WrongArray(component=core.component, check=kernel, repeat=turn // 2, **found)
             connection.send(("miscompare", wrong))
         bits.spoil(arrays.a, turn)
-        connection.send(("done", (began, ended, 0 if found is None else found["elements"])))
+        connection.send(("done", Done(began, ended, 0 if found is None else found["elements"])))
         turn += 1

@@ -64,16 +64,18 @@ def normal(dtype: Dtype, size: int, device: str) -> Product:
 
     They are the same each time on GPUs of one model.
     """
+    return _product(dtype, size, device, lambda rows, random: drawn(dtype, (rows, size), random))
+
+
+def drawn(dtype: Dtype, shape: tuple[int, ...], random: Any) -> Tensor:
+    """Normal-random numbers of a format, on the generator's device and not yet in its type."""
     import torch
 
-    def draw(rows: int, random: Any) -> Tensor:
-        wide = torch.float64 if dtype.short == "f64" else torch.float32
-        drawn = torch.randn(rows, size, device=device, generator=random, dtype=wide)
-        return (
-            drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
-        )
-
-    return _product(dtype, size, device, draw)
+    wide = torch.float64 if dtype.short == "f64" else torch.float32
+    numbers = torch.randn(shape, device=random.device, generator=random, dtype=wide)
+    if dtype.short == "i8":
+        return numbers.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127)
+    return numbers
 
 
 def whole_product(dtype: Dtype, size: int, device: str) -> Product:
@@ -186,11 +188,11 @@ def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
     digits = 2 * expected.element_size()
     mask = 16**digits - 1
     listed = []
-    for i, j in places[:_LISTED].tolist():
-        old, new = int(want[i, j]) & mask, int(have[i, j]) & mask
+    for place in map(tuple, places[:_LISTED].tolist()):
+        old, new = int(want[place]) & mask, int(have[place]) & mask
         listed.append(
             WrongPlace(
-                index=(i, j),
+                index=place,
                 expected=f"{old:0{digits}x}",
                 got=f"{new:0{digits}x}",
                 xor=f"{old ^ new:0{digits}x}",

@@ -17,14 +17,13 @@ from acceptance.loads.gemm.product import ProductDifference
 from acceptance.loads.gemm.table import Prepare, operations, rows
 from acceptance.loads.gemm.verification import RemadeDigest
 from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
-from acceptance.loads.protocol import Output
+from acceptance.loads.protocol import Heartbeat, Output
 
 SMALLER = 4096  # the judged size on a GPU that is too small for the requested one
 # Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
 ROOM = 0.75
 COOL_S = 0.5
 SHORT_S = 0.1
-_PROGRESS_S = 5.0
 
 
 class Verification(Protocol):
@@ -123,7 +122,7 @@ class GemmWorker:
         self._order, self._card, self._output = order, card, output
         self._trial_of, self._prepare = trial_of, prepare
         self._clock, self._sleep = clock, sleep
-        self._said_s = 0.0
+        self._heartbeat = Heartbeat(output, order.seconds * len(order.dtypes))
 
     def run(self) -> None:
         """Measure every format from cool; then the tables; then every format sustained.
@@ -205,13 +204,9 @@ class GemmWorker:
     def _sustain(self, course: _Course, before_s: float) -> None:
         """Run the sustained load, measure the rate of its last half, compare the last product."""
         dtype, order = course.dtype, self._order
-        whole_s = order.seconds * len(order.dtypes)
 
         def tick(done_s: float) -> None:
-            now_s = before_s + min(done_s, order.seconds)
-            if now_s - self._said_s >= _PROGRESS_S:
-                self._said_s = now_s
-                self._output.progress(round(now_s, 1), whole_s)
+            self._heartbeat.at(before_s + min(done_s, order.seconds))
 
         began = self._clock()
         found = course.trial.remake()

@@ -8,11 +8,10 @@ from collections import deque
 from typing import Any
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import KINDS, KernelComparator
 from acceptance.loads.burn.product import first_proof, operands
 from acceptance.loads.burn.shape import Shape
-from acceptance.loads.card import CardError, gpu_identity
+from acceptance.loads.card import CardError, gpu_identity, wait
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import formats, settings, spoil

@@ -29,6 +29,18 @@ Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "re
 _FAILED: Mapping[str, disk_error.Operation] = dict.fromkeys(
     ("open", "create", "reserve"), disk_error.Operation.FILE
 ) | dict.fromkeys(("write", "flush", "rename", "read", "map"), disk_error.Operation.DATA_TO_WRITE)
+# What the kernel refuses by these errors.
+_REFUSED = {
+    errno.ENOSPC: "storage_full",
+    errno.EDQUOT: "storage_full",
+    errno.EROFS: "storage_read_only",
+    errno.ENOENT: "storage_missing",
+    errno.EACCES: "storage_denied",
+    errno.EPERM: "storage_denied",
+    errno.EEXIST: "storage_exists",
+    errno.ELOOP: "storage_no_folder",
+    errno.ENOTDIR: "storage_no_folder",
+}
 SHORT = "short"  # the name of no error: the file ends before what was written to it
 _DROPS = 50  # attempts: pages that another processor has in hand are dropped a moment later
 _DROP_S = 0.01
@@ -59,19 +71,8 @@ def refused(
     name = errno.errorcode.get(number, str(number))
     if disk_error.is_fault(number, _FAILED[operation]):
         return failed(operation, file, name, offset)
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError("storage_full", operation=operation, file=file, error=name)
-    if number == errno.EROFS:
-        return StorageError("storage_read_only", operation=operation, file=file, error=name)
-    if number == errno.ENOENT:
-        return StorageError("storage_missing", operation=operation, file=file, error=name)
-    if number in (errno.EACCES, errno.EPERM):
-        return StorageError("storage_denied", operation=operation, file=file, error=name)
-    if number == errno.EEXIST:
-        return StorageError("storage_exists", operation=operation, file=file, error=name)
-    if number in (errno.ELOOP, errno.ENOTDIR):
-        return StorageError("storage_no_folder", operation=operation, file=file, error=name)
-    return StorageError("storage_refused", operation=operation, file=file, error=name)
+    code = _REFUSED.get(number, "storage_refused")
+    return StorageError(code, operation=operation, file=file, error=name)
 
 
 def failed(operation: Operation, file: str, error: str, offset: int | None) -> StorageError:

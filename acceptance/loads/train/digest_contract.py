@@ -15,6 +15,7 @@ from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestForm
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.digest_log import RunDigests, UnreadableLog
+from acceptance.loads.train.proof import of_capability, other, require_parameter
 from acceptance.loads.train.shapes import MODELS
 from acceptance.loads.train.training_runs import TrainingRuns, TrainingVersions
 
@@ -75,8 +76,7 @@ class Ask(contract.Ask, tag="train_digest", frozen=True, kw_only=True):
         model = MODELS["digest"]
         same = {"model": model.name, "batch": BATCH, "sequence": model.sequence}
         for name, due in {**same, "steps": STEPS, "recipe": RECIPE}.items():
-            if (printed := output.parameters.get(name)) != due:
-                raise _other(name, printed, due)
+            require_parameter(output, name, due)
         runs(output)
 
 
@@ -111,19 +111,12 @@ def runs(output: LoadOutput) -> TrainingRuns:
     return TrainingRuns(versions, first, int(count), differing)
 
 
-def _other(name: str, printed: object, due: object) -> Unproved:
-    return Unproved("load_parameter", name=name, told=repr(printed), asked=repr(due))
-
-
 def _formats_of(output: LoadOutput) -> tuple[DigestFormat, ...]:
     """The formats of the GPU that the load names."""
+    found = of_capability(output, formats) or ()
     printed = output.parameters.get("formats")
-    try:
-        found = formats(str(output.parameters.get("capability")))
-    except ValueError:
-        found = ()
     if not found or printed != list(found):
-        raise _other("formats", printed, list(found))
+        raise other("formats", printed, list(found))
     return found
 
 

@@ -21,6 +21,8 @@ from acceptance.loads.train.layer_bound import UNITS
 from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME
 from acceptance.loads.train.proof import (
     of_capability,
+    other,
+    require_counted,
     require_parameter,
     require_rates,
     require_share,
@@ -111,9 +113,7 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             tensors = layer_tensors(1, judged=True)
         if not whole:
             raise Unproved("load_layer_rows", table=LAYER_TABLE)
-        (counted,) = (one.value for one in output.readings if one.name == LAYER_MISCOMPARES)
-        if counted != len(output.miscompares):
-            raise Unproved("load_uncounted")
+        require_counted(output, LAYER_MISCOMPARES)
         if layers_compared(tensors, len(output.miscompares)) not in output.notes:
             raise Unproved("load_tensors_uncompared", count=tensors)
 
@@ -126,8 +126,7 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             batch = batches.get(name) if isinstance(batches, dict) else None
             halves = {shape.batch >> times for times in range(shape.batch.bit_length())}
             if type(batch) is not int or batch not in halves:
-                asked = str(shape.batch)
-                raise Unproved("load_parameter", name="batches", told=repr(batches), asked=asked)
+                raise other("batches", batches, shape.batch)
             reading = f"layer_{name}"
             rate, share = values[reading], values[f"{reading}_share"]
             require_share(f"{reading}_share", share, rate, values["layer_matmul"])

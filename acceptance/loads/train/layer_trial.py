@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -25,8 +26,8 @@ from torch import Tensor, nn
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.product import normal, words
-from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, WrongPlace, WrongValue
+from acceptance.loads.gemm.product import difference, normal
+from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, WrongValue
 from acceptance.loads.train.blocks import (
     MODULES,
     Attention,
@@ -165,16 +166,9 @@ def differing(
     name: LayerName, dtype: DtypeName, run: Run, tensor: str, expected: Tensor, got: Tensor
 ) -> WrongLayerRepeat | None:
     """How a tensor differs bit for bit from the first time; None where it does not."""
-    want, have = words(expected.contiguous()), words(got.contiguous())
-    if torch.equal(want, have):
+    found = difference(expected.contiguous(), got.contiguous())
+    if found is None:
         return None
-    places = (want != have).nonzero()
-    digits = 2 * expected.element_size()
-    listed = []
-    for place in places[:_LISTED].tolist():
-        old, new = (int(one[tuple(place)]) & (16**digits - 1) for one in (want, have))
-        told = (f"{one:0{digits}x}" for one in (old, new, old ^ new))
-        listed.append(WrongPlace(index=tuple(place), **dict(zip(_PLACE, told, strict=True))))
     return WrongLayerRepeat(
         component=OWN,
         dtype=dtype,
@@ -182,12 +176,9 @@ def differing(
         layer=name,
         tensor=tensor,
         run=run,
-        elements=len(places),
-        first=tuple(listed),
+        elements=found["elements"],
+        first=found["first"],
     )
-
-
-_PLACE = ("expected", "got", "xor")
 
 
 class _Sided(nn.Module):
@@ -291,18 +282,7 @@ class TorchLayers:
     def layer(self, name: LayerName, dtype: DtypeName, *, batch: int, sequence: int) -> TorchLayer:
         """A layer of this batch and sequence. Raises NoRoom."""
         own = self._shapes[name]
-        shape = LayerShape(
-            own.name,
-            own.hidden,
-            own.heads,
-            own.inner,
-            sequence,
-            batch,
-            own.key_heads,
-            own.causal,
-            own.cross,
-            own.gated,
-        )
+        shape = replace(own, sequence=sequence, batch=batch)
         return TorchLayer(name, dtype, shape, self._device)
 
     def part(self, reading: str, dtype: DtypeName) -> Work:

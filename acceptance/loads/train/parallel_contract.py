@@ -13,10 +13,16 @@ from acceptance.core.message import Listed
 from acceptance.core.parts import GPUS
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.miscompare import PARALLEL_DISAGREEMENTS, PARALLEL_MISCOMPARES, of_arm
+from acceptance.loads.miscompare import (
+    PARALLEL_DISAGREEMENTS,
+    PARALLEL_MISCOMPARES,
+    CollectiveArm,
+    of_arm,
+)
 from acceptance.loads.protocol import LoadOutput
-from acceptance.loads.train import parallel_sizes, parallel_values
+from acceptance.loads.train import memory, parallel_values
 from acceptance.loads.train.parallel_values import VERIFIED, ParallelWay
+from acceptance.loads.train.proof import other, require_rates
 from acceptance.loads.train.shapes import MODELS, ModelShape
 
 WAYS: tuple[ParallelWay, ...] = get_args(ParallelWay)
@@ -113,21 +119,19 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
         """Raise Unproved for a rate of 0, figures that contradict each other, and values that were
         not compared.
         """
-        for one in output.readings:
-            if one.unit != "count" and not one.value > 0:
-                raise Unproved("load_rate_none", name=one.name)
+        require_rates(output)
         self._require_trainings(output)
         self._require_compared(output)
 
     def _require_trainings(self, output: LoadOutput) -> None:
         """Every training is in the table, and its figures fit each other and the readings."""
         model, batch, whole = map(output.parameters.get, ("model", "batch", "tensor_batch"))
-        ranks, known = self.ranks, parallel_sizes.CHOICES
+        ranks, known = self.ranks, memory.CHOICES
         name = next((one for one, _ in known if one == model), None)
         if name is None or type(batch) is not int or (name, batch) not in known:
-            raise _other("model", (model, batch), list(known))
+            raise other("model", (model, batch), list(known))
         if type(whole) is not int or not 1 <= whole <= ranks * batch:
-            raise _other("tensor_batch", whole, ranks * batch)
+            raise other("tensor_batch", whole, ranks * batch)
         rows = _rows(output, TABLE, list(product(self.arms, (ALONE, *self.ways), self.accumulate)))
         for (arm, way, count), row in rows.items():
             samples = {ALONE: batch, "tp": whole}.get(str(way), ranks * batch) * int(count)
@@ -161,7 +165,7 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
             raise Unproved("load_uncounted")
 
 
-def efficiency(way: ParallelWay, arm: Arm, *, accumulated: bool) -> str:
+def efficiency(way: ParallelWay, arm: CollectiveArm, *, accumulated: bool) -> str:
     """The name of an efficiency; accumulated batches and the arm have their own."""
     return of_arm(f"parallel_{way}_efficiency{'_accumulated' if accumulated else ''}", arm)
 
@@ -170,10 +174,6 @@ EFFICIENCIES = tuple(
     efficiency(way, arm, accumulated=accumulated)
     for way, accumulated, arm in product(WAYS, (False, True), ARMS)
 )
-
-
-def _other(name: str, printed: object, due: object) -> Unproved:
-    return Unproved("load_parameter", name=name, told=repr(printed), asked=repr(due))
 
 
 def _untold(name: str) -> Unproved:

@@ -9,7 +9,6 @@ import contextlib
 import gc
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +72,7 @@ class TorchTrainer:
         self._backend, self._rank, self._ranks, self._folder = backend, rank, ranks, folder
         self._kind = "cuda" if self._on_gpu else "cpu"
         self._device = f"cuda:{rank}" if self._on_gpu else "cpu"
+        self._card = card.CudaCard() if self._on_gpu else card.ProcessorCard()
         self._mesh: Any = None
         about, uuid, native = f"torch {torch.__version__}, {backend}", "", True
         if self._on_gpu:
@@ -264,7 +264,7 @@ class TorchTrainer:
         losses: list[Tensor] = []
 
         def step() -> tuple[Any, Any, Any]:
-            begin = self._mark()
+            begin = self._card.mark()
             for number, (tokens, targets) in enumerate(batches):
                 with (
                     trained.gate(number == task.accumulation - 1),
@@ -273,22 +273,22 @@ class TorchTrainer:
                     loss = trained.module(tokens, targets)
                 (loss / task.accumulation).backward()
                 losses.append(loss.detach())
-            passed = self._mark()
+            passed = self._card.mark()
             optimizer.step()
             optimizer.zero_grad()
-            return begin, passed, self._mark()
+            return begin, passed, self._card.mark()
 
         warm = [step() for _ in range(WARM_STEPS)]
-        one_s = self._seconds(warm[-1][0], warm[-1][2])
+        one_s = self._card.seconds(warm[-1][0], warm[-1][2])
         count = steps_for(task.seconds, one_s if task.way == "alone" else self._slowest(one_s))
         marks = [step() for _ in range(count)]
-        whole_s = self._seconds(marks[0][0], marks[-1][2])
+        whole_s = self._card.seconds(marks[0][0], marks[-1][2])
         told = torch.stack(losses).float()
         return Clocked(
             steps=count,
             step_s=whole_s / count,
-            passes_s=statistics.median(self._seconds(one[0], one[1]) for one in marks),
-            optimizer_s=statistics.median(self._seconds(one[1], one[2]) for one in marks),
+            passes_s=statistics.median(self._card.seconds(one[0], one[1]) for one in marks),
+            optimizer_s=statistics.median(self._card.seconds(one[1], one[2]) for one in marks),
             peak_bytes=torch.cuda.max_memory_allocated() if self._on_gpu else 0,
             infinite=int((~torch.isfinite(told)).sum()),
             digest=self._digest(trained) if task.way == "ddp" else "",
@@ -298,19 +298,6 @@ class TorchTrainer:
         told = torch.tensor([seconds], dtype=torch.float64, device=self._device)
         distributed.all_reduce(told, distributed.ReduceOp.MAX)
         return float(told)
-
-    def _mark(self) -> Any:
-        if not self._on_gpu:
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def _seconds(self, begin: Any, end: Any) -> float:
-        if not self._on_gpu:
-            return float(end - begin)
-        end.synchronize()
-        return float(begin.elapsed_time(end)) / 1e3
 
     def _digest(self, trained: Trained) -> str:
         """The digest of all weights, one after the other."""

@@ -1,15 +1,8 @@
-"""One rank of the load of parallel training: it verifies and times what it is sent. Pure.
-
-A task has two parts, so that a rank that never arrives is known: each rank says that it is ready,
-which needs no other rank; then all are sent on, and each says that it enters before it does.
-"""
+"""One rank of the load of parallel training: it verifies and times what it is sent. Pure."""
 
 from __future__ import annotations
 
 import math
-import os
-import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -17,18 +10,19 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from acceptance.core.parts import Gpu
+from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.miscompare import (
     CollectiveArm,
     ParallelCheck,
     WrongTraining,
 )
+from acceptance.loads.ranks import TaskPipe
 from acceptance.loads.train.parallel_contract import Fault
 from acceptance.loads.train.parallel_values import ParallelWay
 from acceptance.loads.train.shapes import ModelShape
 
 TrainedFormat = Literal["bf16", "f16"]
 LEAST_STEPS, MOST_STEPS = 3, 200
-REPORTED = 8  # wrong results that a rank reports; all are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +71,6 @@ class Joined:
     about: str
     uuid: str
     dtype: TrainedFormat
-
-
-@dataclass(frozen=True, slots=True)
-class Entered:
-    """A rank is about to begin what all of them do together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,40 +156,20 @@ def compare(
 
 
 def work(
-    rank: int,
-    ranks: int,
-    connection: Connection,
-    join: Join,
-    folder: Path,
-    arm: CollectiveArm,
-    inject: Fault | None,
+    rank: VariantRank, ranks: int, connection: Connection, join: Join, inject: Fault | None
 ) -> None:
     """The rank's whole sequence, until it is told to leave; a fault is made in its first task."""
-    trainer = join(rank, ranks, folder)
+    trainer, pipe = join(rank.number, ranks, rank.folder), TaskPipe(connection)
     connection.send(("joined", trainer.joined))
-    reported = 0
-    while True:
-        _, task = connection.recv()
-        if task is None:
-            trainer.leave()
-            connection.send(("left", None))
-            return
-        connection.send(("ready", None))
-        connection.recv()
+    for task in pipe.tasks():
         fault, inject = inject, None
-        if fault == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if fault == "hang":
-            time.sleep(3600)
-        connection.send(("entered", Entered()))
-        if isinstance(task, Clock):
-            connection.send(("done", trainer.clock(task)))
-            continue
-        done = trainer.verify(task, fault)
-        for one in done.deviations[: REPORTED - reported]:
-            reported += 1
-            connection.send(("miscompare", wrong(one, task, arm, rank)))
+        pipe.enter(fault)
+        done = trainer.clock(task) if isinstance(task, Clock) else trainer.verify(task, fault)
+        for one in done.deviations if isinstance(done, Verified) else ():
+            pipe.report(wrong(one, task, rank.variant, rank.number))
         connection.send(("done", done))
+    trainer.leave()
+    connection.send(("left", None))
 
 
 def wrong(found: Deviation, task: Task, arm: CollectiveArm, rank: int) -> WrongTraining:

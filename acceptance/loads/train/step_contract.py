@@ -20,6 +20,8 @@ from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import parallel_values
 from acceptance.loads.train.proof import (
     of_capability,
+    other,
+    require_counted,
     require_parameter,
     require_rates,
     require_share,
@@ -126,9 +128,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         self._require_rows(rows, judged)
         self._require_rates(output, rows, judged)
         self._require_compared(output, rows, judged)
-        (counted,) = (one.value for one in output.readings if one.name == STEP_MISCOMPARES)
-        if counted != len(output.miscompares):
-            raise Unproved("load_uncounted")
+        require_counted(output, STEP_MISCOMPARES)
 
     def _require_rows(self, rows: Rows, judged: StepFormat) -> None:
         """Raise Unproved unless each row has figures, is of a due model and option, and unique."""
@@ -172,8 +172,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         numbers = {row[:3]: row[3] for row in checks}
         size = output.parameters.get("size")
         if type(size) is not int or size not in STEP_SIZES:
-            sizes = list(STEP_SIZES)
-            raise Unproved("load_parameter", name="size", told=repr(size), asked=repr(sizes))
+            raise other("size", size, list(STEP_SIZES))
         own = FORMAT_NAMES[judged]
         trained = {(MODELS[model].name, own) for model in self.models} | {
             (str(row[0]), str(row[1]).partition(",")[0]) for row in rows

@@ -17,6 +17,7 @@ from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.worker import Marks, sustain
 from acceptance.loads.miscompare import STEP_MISCOMPARES, StepCheck, WrongStep, WrongValue
 from acceptance.loads.protocol import Output
+from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
 from acceptance.loads.train.shapes import ModelShape
 from acceptance.loads.train.step_contract import (
     NEO_GIB,
@@ -29,12 +30,9 @@ from acceptance.loads.train.step_contract import (
 )
 from acceptance.loads.train.step_options import (
     FORMAT_NAMES,
-    MOST_BATCH,
     StepFormat,
     StepOption,
-    bytes_needed,
     first_loss,
-    fitting,
     options,
 )
 
@@ -399,7 +397,7 @@ class StepWorker:
         None where no batch fits and the model is not due. Raises CardError where it is.
         """
         shape = self._order.models[key]
-        found = fitting(shape, option, self._order.whole_bytes, self._matmul.bytes)
+        found = step_batch(shape, option, self._order.whole_bytes, self._matmul.bytes)
         if found is not None and found[0] != option:
             self._output.note(
                 f"{shape.name}: not even one sample fits into the GPU's memory without "
@@ -424,7 +422,7 @@ class StepWorker:
             )
         if not due:
             return None
-        needed = bytes_needed(shape, replace(option, checkpointed=True), 1) + self._matmul.bytes
+        needed = step_bytes(shape, replace(option, checkpointed=True), 1) + self._matmul.bytes
         raise CardError(
             f"{shape.name} needs about {needed / GIB:.1f} GiB of the GPU's memory for one sample "
             f"with checkpointing, and the GPU has {self._order.whole_bytes / GIB:.1f} GiB: end "

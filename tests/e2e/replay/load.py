@@ -331,12 +331,12 @@ def burn_on_processor(one: Fake, ask: burn.Ask) -> None:
     import torch
 
     from acceptance.loads.burn import copies
-    from acceptance.loads.burn.card import boot_s
+    from acceptance.loads.card import boot_s
     from acceptance.loads.burn.compare import TorchComparator
     from acceptance.loads.burn.device import TorchDevice
     from acceptance.loads.burn.worker import BurnOptions, BurnWorker
     from acceptance.loads.gemm.dtypes import DTYPES
-    from acceptance.loads.train.processor_card import ProcessorCard
+    from acceptance.loads.card import ProcessorCard
 
     # Other faults are played beside it, and threads of small products wait more than they work.
     torch.set_num_threads(1)
