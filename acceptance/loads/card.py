@@ -162,6 +162,18 @@ def take(card: Card, work: Callable[[], None], times: int) -> float:
     return card.seconds(begin, card.mark())
 
 
+def counted_work(work: Callable[[], None], inject: str | None) -> Callable[[], None]:
+    """A piece of work as it counts; made twice where slowness is injected."""
+    if inject != "slow":
+        return work
+
+    def twice() -> None:
+        work()
+        work()
+
+    return twice
+
+
 def times_for(seconds: float, one_s: float) -> int:
     """How many pieces of work of `one_s` fill `seconds`.
 

@@ -19,13 +19,13 @@ from acceptance.loads.train.parallel_worker import (
     Clocked,
     Deviation,
     Fault,
-    Joined,
+    TrainerJoined,
     Verified,
     Verify,
 )
 from acceptance.loads.train.shapes import TINY
 
-JOINED = Joined(1 << 30, "library", "GPU-1", "bf16")
+JOINED = TrainerJoined(1 << 30, "library", "GPU-1", "bf16")
 CLOCKED = Clocked(3, 1.0, 0.8, 0.2, 0, 0, "")
 CLOCK = Clock("tp", 4, TINY, 2, 1.0, "bf16")
 

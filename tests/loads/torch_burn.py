@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from load_texts import by_name
+from plain_comparator import TorchComparator
 
 from acceptance.loads.burn import product
-from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
+from acceptance.loads.burn.compare import KINDS, wrong_elements
 from acceptance.loads.burn.contract import READINGS
 from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness
@@ -70,7 +71,7 @@ def burn(
     output.hello("burn", {"inject": inject} if inject else {})
     order = BurnOptions(dtypes, seconds, slow=slowness(inject), divisors=DIVISORS)
     card = Processor(free)
-    device = TorchDevice("cpu", card, TorchComparator(), inject)
+    device = TorchDevice("cpu", card(), inject)
     BurnWorker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
     output.end()
     return parse(stream.getvalue())

@@ -1,10 +1,9 @@
-"""Bitwise comparison of results with the expected one: our own kernel on a GPU, torch anywhere.
+"""Bitwise comparison of results with the expected one, by our own kernel. Needs torch.
 
-Needs torch. Both count the wrong elements of each result, and how many of these are NaN and
-infinite. The kernel (`kernels/compare.cu`) reads each result once, and the expected one once for
-eight results: nine eighths of the least that any comparison must read, where a plain comparison of
-two buffers reads twice that least. torch's comparison is the reference for the kernel, and is used
-where there is no GPU.
+It counts the wrong elements of each result, and how many of these are NaN and infinite. The kernel
+(`kernels/compare.cu`) reads each result once, and the expected one once for eight results: nine
+eighths of the least that any comparison must read, where a plain comparison of two buffers reads
+twice that least. The tests have a comparison by plain torch, the reference for the kernel.
 """
 
 from __future__ import annotations
@@ -120,24 +119,6 @@ class KernelComparator:
                 "compared by it"
             )
         return [(found[3 * r], found[3 * r + 1], found[3 * r + 2]) for r in range(count)]
-
-
-class TorchComparator:
-    """The reference: plain torch operations, on any device."""
-
-    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Implements `Comparator`."""
-        found = []
-        for one in results:
-            differs = words(one) != words(expected)
-            odd = (one[differs].isnan().sum(), one[differs].isinf().sum()) if kind else (0, 0)
-            found.append((int(differs.sum()), int(odd[0]), int(odd[1])))
-        return found
-
-    def counts(self, ticket: Any) -> list[Counts]:
-        """Implements `Comparator`."""
-        found: list[Counts] = ticket
-        return found
 
 
 def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[ElementBits], int]:

@@ -15,6 +15,7 @@ from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import (
+    LISTED,
     Product,
     Tensor,
     drawn,
@@ -22,6 +23,7 @@ from acceptance.loads.gemm.product import (
     multiplication,
     odd,
     spoil,
+    wrong_values,
 )
 from acceptance.loads.gemm.verification import judge_product, sampled_rows
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
@@ -116,7 +118,6 @@ def digest(memory: Tensor) -> str:
 # where float64 is fast. A GeForce has time for the sampled ones and a few blocks.
 REFERENCE_S = 0.5
 _ROWS = 256
-_LISTED = 4
 
 ProofResult = tuple[WrongReference | None, str]
 
@@ -178,14 +179,8 @@ def _by_float64(
         largest = max(largest, float(error.max()))
         if share or own:
             worst = max(worst, float((error / allowed.clamp_(min=1e-300)).max()))
-        for i, j in wrong.nonzero()[: _LISTED - len(listed)].tolist() if here else ():
-            listed.append(
-                WrongValue(
-                    index=(rows[i], j),
-                    expected=repr(float(exact[i, j])),
-                    got=repr(float(got[i, j])),
-                )
-            )
+        if here:
+            listed += wrong_values(wrong, exact, got, LISTED - len(listed), rows)
         now_s = time.monotonic()
         # The sampled rows are not counted: they come first, while the library initializes.
         spent_s = now_s - began if began is not None else 0.0

@@ -94,7 +94,7 @@ _LINES = 2000  # of progress at most, however long the burn
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class _Series:
     """A series of products.
 
     `from_s` and `to_s` are seconds since boot, from the first product to the end of the last.
@@ -133,7 +133,7 @@ class BurnWorker:
         self._room = ""
         self._filled = 1.0
         self._laps: list[tuple[float | str, ...]] = []
-        self._courses: list[tuple[float | str, ...]] = []
+        self._series_rows: list[tuple[float | str, ...]] = []
 
     def run(self, reserve_bytes: int) -> None:
         """Prove the first products of every format, then burn in turns. Raises CardError."""
@@ -176,7 +176,7 @@ class BurnWorker:
             )
             self._output.table(LAPS, LAP_COLUMNS, rows)
             if self._order.plain:
-                self._output.table(COURSES, COURSE_COLUMNS, self._courses[:LAP_ROWS])
+                self._output.table(COURSES, COURSE_COLUMNS, self._series_rows[:LAP_ROWS])
 
     def _prove(self, dtype: Dtype) -> Format:
         divisor = self._order.divisors.get(dtype.short, 1)
@@ -218,7 +218,7 @@ class BurnWorker:
                 )
         half_s = self._order.turn_s / (2 if self._order.plain else 1)
         before = one.products
-        done = self._course(one, turn, lap, half_s, verify=True)
+        done = self._series(one, turn, lap, half_s, verify=True)
         one.work = (one.work[0] + done.operations, one.work[1] + done.spent_s)
         one.first_last = (one.first_last[0] if lap else done.rate, done.rate)
         when = round(done.from_s, 3), round(done.to_s, 3)
@@ -226,13 +226,13 @@ class BurnWorker:
             (lap, one.dtype.short, done.rate, one.products - before, done.spent_s, *when)
         )
         if self._order.plain:
-            plain = self._course(one, turn, lap, half_s, verify=False)
+            plain = self._series(one, turn, lap, half_s, verify=False)
             one.plain = (one.plain[0] + plain.operations, one.plain[1] + plain.spent_s)
         self._inputs(one, turn, lap)
 
-    def _course(
+    def _series(
         self, one: Format, turn: FormatTurn, lap: int, seconds: float, *, verify: bool
-    ) -> _Course:
+    ) -> _Series:
         """Make products for `seconds`, until the last of them was compared."""
         ring, given, began_s = ResultRing(turn.groups), deque[Any](), self._boot_s()
         operations = done_s = owed = 0.0
@@ -265,9 +265,9 @@ class BurnWorker:
         for made in ring.drain() if verify else ():
             self._settle(made, one, turn, lap)
         spent_s = self._card.seconds(begin, self._card.mark())
-        done = _Course(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
+        done = _Series(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
         kind = "verified" if verify else "plain"
-        self._courses += (
+        self._series_rows += (
             [(one.dtype.short, kind, done.from_s, done.to_s, done.rate)]
             if self._order.plain
             else []

@@ -76,8 +76,8 @@ from acceptance.loads.collective.digest import report_differing
 from acceptance.loads.collective.group import Group, Join
 from acceptance.loads.collective.operation import Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Numbers
-from acceptance.loads.collective.variant import VariantRank, VariantRun, forked
-from acceptance.loads.collective.worker import Done, Joined, Step, latency_step
+from acceptance.loads.collective.variant import Joined, VariantRank, VariantRun, forked
+from acceptance.loads.collective.worker import Done, Step, latency_step
 from acceptance.loads.miscompare import (
     COLLECTIVE_MISCOMPARES,
     DISAGREEMENTS,

@@ -57,8 +57,7 @@ from acceptance.loads.collective.group import Join
 from acceptance.loads.collective.load import SMALL, CollectiveRun, entry
 from acceptance.loads.collective.operation import Operation, pairs
 from acceptance.loads.collective.rendezvous import Peer, PeerLost
-from acceptance.loads.collective.variant import NCCL_DEBUG, VariantRank
-from acceptance.loads.collective.worker import Joined
+from acceptance.loads.collective.variant import NCCL_DEBUG, Joined, VariantRank
 from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, PATH_MISCOMPARES
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent

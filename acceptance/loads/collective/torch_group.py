@@ -131,7 +131,8 @@ class TorchGroup:
             torch.set_num_threads(1)  # the ranks share the processors
         self._gate = self.memory.buffer("f32", 1).fill_(0)
 
-    def _meet(self) -> None:
+    def meet(self) -> None:
+        """Meet all other ranks."""
         distributed.init_process_group(
             self._backend,
             init_method=self._place,
@@ -164,7 +165,7 @@ class TorchGroup:
     def _wait_for_all(self) -> None:
         """A sum of one element, which no rank has before all ranks are there."""
         if not self._met:
-            self._meet()
+            self.meet()
         distributed.all_reduce(self._gate)
 
     def latency(self, buffer: Tensor, calls: int) -> float | None:

@@ -67,6 +67,15 @@ class VariantRank(GpuRank):
             output.log(of_arm(NCCL_LOG, self.variant), self.component, text)
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A rank whose device works: its free memory in bytes, its library, and its GPU's UUID."""
+
+    free_bytes: int
+    about: str
+    uuid: str
+
+
 @dataclass(slots=True)
 class VariantRun:
     """A variant while it runs.

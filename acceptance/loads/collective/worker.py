@@ -16,7 +16,7 @@ from acceptance.loads.collective.contract import Fault
 from acceptance.loads.collective.group import Group, Join, Memory
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import ITEMSIZE, Array, CollectiveFault, Numbers, Rule
-from acceptance.loads.collective.variant import VariantRank
+from acceptance.loads.collective.variant import Joined, VariantRank
 from acceptance.loads.miscompare import ElementType, WrongCollective
 from acceptance.loads.ranks import TaskPipe
 
@@ -62,15 +62,6 @@ class Step:
 def latency_step(ranks: int, turn: int) -> Step:
     """All-reduces of the smallest size in a CUDA graph."""
     return Step(Operation("all_reduce", ranks), "i32", LATENCY_ELEMENTS, turn, graph=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A rank whose device works: its free memory in bytes, its library, and its GPU's UUID."""
-
-    free_bytes: int
-    about: str
-    uuid: str
 
 
 @dataclass(frozen=True, slots=True)

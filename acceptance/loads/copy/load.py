@@ -291,21 +291,21 @@ def run(ask: Ask, output: Output) -> None:
         )
     )
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
-    course = CopyRun(ask, output, peers)
+    own = CopyRun(ask, output, peers)
     turns = Turns(None if ask.turns is None else Path(ask.turns), ask.link, output)
     with turns.beside():
-        course.measure_local(about.L2_cache_size)
+        own.measure_local(about.L2_cache_size)
         torch.cuda.empty_cache()
-        course.products(about.L2_cache_size)
+        own.products(about.L2_cache_size)
         torch.cuda.empty_cache()
         with turns.on_link():
-            course.host()
+            own.host()
             torch.cuda.empty_cache()
-    output.reading(OWN_COPY_MISCOMPARES, "count", OWN, course.wrong)
+    output.reading(OWN_COPY_MISCOMPARES, "count", OWN, own.wrong)
     if peers:
         with turns.alone():
             for index in peers:
-                course.peer(index)
+                own.peer(index)
             torch.cuda.empty_cache()
     for index in others:
         for name in PEER_READINGS if index not in peers else ():

@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.miscompare import WrongPlace
+from acceptance.loads.miscompare import WrongPlace, WrongValue
+from acceptance.loads.mismatch import OddCounts, ProductDifference
 
 Tensor = Any
 _BLOCK = 1024  # rows made or read at a time, to keep memory use low
 _INT8_DEVIATION = 32.0
 _THREADS = 8
-_LISTED = 4
+LISTED = 4  # wrong elements of a result that are listed; all are counted
 
 
 def formats(dtype: Dtype) -> tuple[Any, Any]:
@@ -163,20 +164,6 @@ def digest(result: Tensor) -> str:
     return f"{int(total) & (2**64 - 1):016x}"
 
 
-class OddCounts(TypedDict):
-    """The numbers of NaN and of infinite elements."""
-
-    nan: int
-    infinite: int
-
-
-class ProductDifference(OddCounts):
-    """How the product of a `WrongRepeat` differs."""
-
-    elements: int
-    first: tuple[WrongPlace, ...]
-
-
 def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
     """How two results differ bit for bit; None where they do not."""
     import torch
@@ -188,7 +175,7 @@ def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
     digits = 2 * expected.element_size()
     mask = 16**digits - 1
     listed = []
-    for place in map(tuple, places[:_LISTED].tolist()):
+    for place in map(tuple, places[:LISTED].tolist()):
         old, new = int(want[place]) & mask, int(have[place]) & mask
         listed.append(
             WrongPlace(
@@ -199,6 +186,20 @@ def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
             )
         )
     return {"elements": len(places), **odd(got), "first": tuple(listed)}
+
+
+def wrong_values(
+    wrong: Tensor, expected: Tensor, got: Tensor, most: int = LISTED, rows: list[int] | None = None
+) -> tuple[WrongValue, ...]:
+    """The first of the elements that are `wrong`; `rows` are the numbers of the rows, if others."""
+    return tuple(
+        WrongValue(
+            index=place if rows is None else (rows[place[0]], *place[1:]),
+            expected=repr(float(expected[place])),
+            got=repr(float(got[place])),
+        )
+        for place in map(tuple, wrong.nonzero()[:most].tolist())
+    )
 
 
 def odd(numbers: Tensor) -> OddCounts:

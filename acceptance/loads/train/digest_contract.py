@@ -14,10 +14,14 @@ from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import digest_log
-from acceptance.loads.train.digest_log import RunDigests, UnreadableLog
+from acceptance.loads.train.digest_log import (
+    RunDigests,
+    TrainingRuns,
+    TrainingVersions,
+    UnreadableLog,
+)
 from acceptance.loads.train.proof import of_capability, other, require_parameter
 from acceptance.loads.train.shapes import MODELS
-from acceptance.loads.train.training_runs import TrainingRuns, TrainingVersions
 
 # A row for each format, with the digest of the whole first run, and how often it was run.
 TABLE = "train_digests"

@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.product import difference, normal
-from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, WrongValue
+from acceptance.loads.gemm.product import difference, normal, wrong_values
+from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat
 from acceptance.loads.train.blocks import (
     MODULES,
     Attention,
@@ -40,7 +40,6 @@ from acceptance.loads.train.layer_grid import PART_BATCH, PART_SEQUENCE
 from acceptance.loads.train.layer_worker import NoRoom, Work
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
-_LISTED = 4
 _SEED = 20
 # How far beyond its bound an injected fault lies.
 _BEYOND = 1.05
@@ -88,8 +87,7 @@ class Passes:
 
     def forward(self) -> Tensor:
         """The output, with the graph."""
-        found: Tensor = self.module(*self.inputs)
-        return found
+        return self.module(*self.inputs)
 
     def train(self) -> tuple[Tensor, ...]:
         """The gradients of inputs and parameters."""
@@ -324,14 +322,6 @@ def _wrong(
     got: Tensor,
 ) -> WrongLayer:
     finite = errors[wrong & errors.isfinite()]
-    first = tuple(
-        WrongValue(
-            index=tuple(place),
-            expected=repr(float(expected[tuple(place)])),
-            got=repr(float(got[tuple(place)])),
-        )
-        for place in wrong.nonzero()[:_LISTED].tolist()
-    )
     return WrongLayer(
         component=OWN,
         dtype=dtype,
@@ -342,5 +332,5 @@ def _wrong(
         odd=int((~got.isfinite()).sum()),
         error=float(finite.max()) if finite.numel() else None,
         bound=bound,
-        first=first,
+        first=wrong_values(wrong, expected, got),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.card import Card, CardError, counted_work, take, times_for
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.gemm.worker import settled_rate, sustain
@@ -158,7 +158,7 @@ class LayerWorker:
         self._verify(order.formats)
         began = self._clock()
         for part in parts():
-            work = self._work(self._layers.part(part.reading, order.dtype))
+            work = counted_work(self._layers.part(part.reading, order.dtype), self._order.inject)
             take(self._card, work, 1)
             rate = self._brief(work, CELL_S)
             self._reading(part.reading, "TFLOP/s", rate * part.flop / 1e12)
@@ -204,8 +204,15 @@ class LayerWorker:
         except NoRoom:
             return NO_MEMORY, NO_MEMORY
         flop = self._order.shapes[name].forward_flop(batch, sequence)
-        forward = self._brief(self._work(trial.forward), seconds) * flop / 1e12
-        whole = self._brief(self._work(trial.train), seconds) * TRAINED * flop / 1e12
+        forward = (
+            self._brief(counted_work(trial.forward, self._order.inject), seconds) * flop / 1e12
+        )
+        whole = (
+            self._brief(counted_work(trial.train, self._order.inject), seconds)
+            * TRAINED
+            * flop
+            / 1e12
+        )
         trial.release()
         return forward, whole
 
@@ -251,17 +258,6 @@ class LayerWorker:
     def _reading(self, name: str, unit: str, value: float) -> None:
         self._output.reading(name, unit, OWN, value)
 
-    def _work(self, work: Work) -> Work:
-        """A piece of work as it counts; made twice where slowness is injected."""
-        if self._order.inject != "slow":
-            return work
-
-        def twice() -> None:
-            work()
-            work()
-
-        return twice
-
     def _one_s(self, work: Work) -> float:
         """Seconds of one piece of work; the first one, which also loads its library, left out."""
         take(self._card, work, 1)
@@ -277,7 +273,7 @@ class LayerWorker:
 
     def _rate(self, work: Work, flop: int, seconds: float) -> float:
         """TFLOP/s of a layer's passes over the last half of so many seconds."""
-        counted = self._work(work)
+        counted = counted_work(work, self._order.inject)
         return self._sustain(counted, seconds, take(self._card, counted, 1)) * flop / 1e12
 
     def _sustain(self, work: Work, seconds: float, one_s: float) -> float:

@@ -100,8 +100,12 @@ def step_batch(
     either.
     """
     room = ROOM * whole_bytes - CONTEXT_BYTES - beside_bytes
+
+    def largest(tried: StepOption) -> int:
+        return halved(MOST_BATCH, lambda size: step_bytes(shape, tried, size) <= room)
+
     for tried in (option, replace(option, checkpointed=True)):
-        if batch := halved(MOST_BATCH, lambda size: step_bytes(shape, tried, size) <= room):
+        if batch := largest(tried):
             return tried, batch
     return None
 

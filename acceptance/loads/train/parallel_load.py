@@ -82,9 +82,9 @@ from acceptance.loads.train.parallel_worker import (
     Clocked,
     Deviation,
     Join,
-    Joined,
     Task,
     TrainedFormat,
+    TrainerJoined,
     Verified,
     Verify,
     compare,
@@ -111,7 +111,7 @@ class Work:
         return self.tensor_batch if way == "tp" else self.batch
 
 
-def work_for(ask: Ask, joined: Sequence[Joined]) -> Work:
+def work_for(ask: Ask, joined: Sequence[TrainerJoined]) -> Work:
     """The largest model and batch for which all ranks have memory; over gloo the smallest."""
     # Sums and shards go between the ranks in this format, so it is one that all of them have.
     dtype: TrainedFormat = "f16" if any(one.dtype == "f16" for one in joined) else "bf16"
@@ -369,7 +369,7 @@ def _torch_join(backend: str, rank: int, ranks: int, folder: Path) -> parallel_w
     return TorchTrainer(backend, rank, ranks, folder)
 
 
-def _hello(ask: Ask, joined: Sequence[Sequence[Joined]], work: Work, output: Output) -> None:
+def _hello(ask: Ask, joined: Sequence[Sequence[TrainerJoined]], work: Work, output: Output) -> None:
     """The first line. Raises RuntimeError where the variants have other GPUs."""
     uuids = [[one.uuid for one in variant] for variant in joined]
     if any(other != uuids[0] for other in uuids):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.collective.variant import VariantRank
+from acceptance.loads.collective.variant import Joined, VariantRank
 from acceptance.loads.miscompare import (
     CollectiveArm,
     ParallelCheck,
@@ -64,12 +64,9 @@ def named(way: str, accumulation: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A rank whose device works: its free memory in bytes, its library, format and GPU."""
+class TrainerJoined(Joined):
+    """A rank whose device works, and the format that it trains in."""
 
-    free_bytes: int
-    about: str
-    uuid: str
     dtype: TrainedFormat
 
 
@@ -123,7 +120,7 @@ class Trainer(Protocol):
     """A rank's device and library. All meet in the first task: joining needs no other."""
 
     @property
-    def joined(self) -> Joined:
+    def joined(self) -> TrainerJoined:
         """The device, the library, and what room there is."""
 
     def verify(self, task: Verify, fault: Fault | None) -> Verified:

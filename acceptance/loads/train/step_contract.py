@@ -141,9 +141,9 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         names |= {replace(one, checkpointed=True).name for one in trained}
         due = {(MODELS[model].name, name) for model in ("gpt2", *self.models) for name in names}
         printed = [(str(row[0]), str(row[1])) for row in rows]
-        strays = [", ".join(one) for one in printed if one not in due or printed.count(one) > 1]
-        if strays:
-            raise Unproved("load_rows_stray", table=STEP_TABLE, rows=Listed(tuple(strays)))
+        unexpected = [", ".join(one) for one in printed if one not in due or printed.count(one) > 1]
+        if unexpected:
+            raise Unproved("load_rows_stray", table=STEP_TABLE, rows=Listed(tuple(unexpected)))
 
     def _require_rates(self, output: LoadOutput, rows: Rows, judged: StepFormat) -> None:
         """Raise Unproved unless the judged readings are those of rows, and shares of the product.
