@@ -730,15 +730,9 @@ class UnreadMiscompare(Strict, frozen=True):
     given: str
     reason: str | Message
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """None, as it does not say: every count of where its load works."""
-        return ()
-
-    @property
-    def code(self) -> str:
-        """That of no kind."""
-        return "result"
+    # It does not say which: every count of where its load works.
+    counts: ClassVar[tuple[str, ...]] = ()
+    code: ClassVar[str] = "result"
 
 
 WrongResult = Miscompare | UnreadMiscompare

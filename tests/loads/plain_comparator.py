@@ -16,7 +16,7 @@ class TorchComparator:
     """The reference: plain torch operations, on any device."""
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Implements `Comparator`."""
+        """Implements `KernelComparator`."""
         found = []
         for one in results:
             differs = words(one) != words(expected)
@@ -25,6 +25,6 @@ class TorchComparator:
         return found
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """Implements `Comparator`."""
+        """Implements `KernelComparator`."""
         found: list[Counts] = ticket
         return found

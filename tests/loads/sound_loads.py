@@ -46,7 +46,7 @@ from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.train import step_contract as step
 from acceptance.loads.train.digest_log import Row, RunDigests, Stamp
 from acceptance.loads.train.layer_bound import UNITS
-from acceptance.loads.train.layer_grid import GRID
+from acceptance.loads.train.layer_contract import GRID
 from acceptance.loads.train.shapes import LAYERS, MODELS, LayerName
 from acceptance.loads.train.step_options import FORMAT_NAMES, StepOption, judged_format, options
 from acceptance.loads.vram import contract as vram

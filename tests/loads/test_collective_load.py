@@ -19,14 +19,13 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.collective.contract import COLUMNS, WHOLE_GROUP, Ask
-from acceptance.loads.collective.ladder import SIZES
 from acceptance.loads.collective.load import (
     LARGE,
     SMALL,
     CollectiveRun,
     slow_paths,
 )
-from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
+from acceptance.loads.collective.operation import OPERATIONS, SIZES, Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE
 from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.miscompare import DifferingDigests, ElementType, WrongCollective

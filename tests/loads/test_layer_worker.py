@@ -27,8 +27,7 @@ from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, read
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load as load
 from acceptance.loads.train.layer_bound import SMALL, error_bound
-from acceptance.loads.train.layer_contract import LAYER_PARTS, LAYER_READINGS, Ask
-from acceptance.loads.train.layer_grid import GRID, parts
+from acceptance.loads.train.layer_contract import GRID, LAYER_PARTS, LAYER_READINGS, Ask, parts
 from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, NoRoom, Work
 from acceptance.loads.train.memory import layer_batch, layer_bytes
 from acceptance.loads.train.shapes import LAYERS, LayerName

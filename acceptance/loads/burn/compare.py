@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from acceptance.loads.burn.role import Counts
 from acceptance.loads.card import CardError, wait
@@ -33,19 +33,6 @@ KINDS = {
     "f8": 2,
     "i8": 0,
 }
-
-
-class Comparator(Protocol):
-    """Compares asynchronously: `start` queues the work, `counts` waits for it."""
-
-    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Begin to compare up to eight results of one shape with the expected one.
-
-        Returns a ticket for `counts`.
-        """
-
-    def counts(self, ticket: Any) -> list[Counts]:
-        """The counts of each result."""
 
 
 @functools.cache
@@ -74,13 +61,16 @@ class Results(ctypes.Structure):
 
 
 class KernelComparator:
-    """Comparison by our own kernel."""
+    """Comparison by our own kernel, asynchronously: `start` queues it, `counts` waits for it."""
 
     def __init__(self) -> None:
         self._kernels = Kernels("compare")
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Implements `Comparator`."""
+        """Begin to compare up to eight results of one shape with the expected one.
+
+        Returns a ticket for `counts`.
+        """
         import torch
 
         tally = torch.zeros(3 * RESULTS + 1, dtype=torch.int64, device=expected.device)
@@ -109,7 +99,7 @@ class KernelComparator:
         return counts, done, len(results), due, tally
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """Implements `Comparator`."""
+        """The counts of each result."""
         counters, done, count, due, _ = ticket
         wait(done.query)
         found = counters.tolist()

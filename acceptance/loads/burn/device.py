@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from acceptance.loads.burn import fault, product
-from acceptance.loads.burn.compare import KINDS, Comparator, wrong_elements
+from acceptance.loads.burn.compare import KINDS, KernelComparator, wrong_elements
 from acceptance.loads.burn.product import Operands, digest, operands
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import ChangedOperand, Counts, Proof, SlotPlaces
@@ -59,7 +59,7 @@ class TorchTurn:
     first_place: int
     group: int
     groups: int
-    comparator: Comparator
+    comparator: KernelComparator
     inject: str | None
     digests: list[str] = field(default_factory=list)
     stuck: fault.StuckBit | None = None
@@ -148,7 +148,7 @@ class TorchDevice:
         self,
         device: str,
         card: Card,
-        comparator: Comparator,
+        comparator: KernelComparator,
         inject: str | None = None,
         stoppage: fault.Stoppage | None = None,
     ) -> None:

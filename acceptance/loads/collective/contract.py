@@ -18,8 +18,7 @@ from acceptance.core.limit import MIB
 from acceptance.core.message import Listed
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import contract
-from acceptance.loads.collective.ladder import SIZES
-from acceptance.loads.collective.operation import Operation, pairs
+from acceptance.loads.collective.operation import SIZES, Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, MOST_RANKS, Numbers
 from acceptance.loads.contract import Due, ReadingKey, Seconds, Unproved
 from acceptance.loads.miscompare import (

@@ -17,7 +17,7 @@ Each variant makes, each turn with numbers of its own (`pattern`):
 3. a send-receive from each rank to each other one, of a small and a large size; a path slower than
    SLOW of the median path is tried again, with the sender's and the receiver's best other paths;
 4. all-reduce, all-gather, reduce-scatter, all-to-all and broadcast (from rank 0) in float32, of the
-   largest size up to 1 GiB, then of every other one from 8 bytes (`ladder`) to `most` while
+   largest size up to 1 GiB, then of every other one from 8 bytes (`operation`) to `most` while
    `seconds` of the variant last;
 5. between GPUs, all-reduces of 8 bytes in a CUDA graph, which no call of the host delays.
 
@@ -58,7 +58,7 @@ from typing import Any
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS
-from acceptance.loads.collective import ladder, worker
+from acceptance.loads.collective import worker
 from acceptance.loads.collective.contract import (
     COLLECTIVES,
     COLUMNS,
@@ -74,7 +74,7 @@ from acceptance.loads.collective.contract import (
 )
 from acceptance.loads.collective.digest import report_differing
 from acceptance.loads.collective.group import Group, Join
-from acceptance.loads.collective.operation import Operation, pairs
+from acceptance.loads.collective.operation import Operation, affordable, fitting, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Numbers
 from acceptance.loads.collective.variant import Joined, VariantRank, VariantRun, forked
 from acceptance.loads.collective.worker import Done, Step, latency_step
@@ -222,7 +222,7 @@ class CollectiveRun(VariantRun):
         for size in sizes:
             for name in WHOLE_GROUP if size != headline else ():
                 left = self.ask.seconds - (time.monotonic() - self.began)
-                if ladder.affordable(size, headline, took[name], left):
+                if affordable(size, headline, took[name], left):
                     self.measure(Operation(name, self.ask.ranks), "f32", size)
                 else:
                     untried.append(f"{name} of {size} bytes")
@@ -312,7 +312,7 @@ def _measure(run: CollectiveRun, opening: Opening) -> None:
     for about in sorted({one.about for one in joined}):
         run.output.note(f"{run.variant}: {about}")
     room = min(one.free_bytes for one in joined)
-    sizes = [size for size in ladder.fitting(room, worker.WORK) if size <= run.ask.most]
+    sizes = [size for size in fitting(room, worker.WORK) if size <= run.ask.most]
     run.sums(sizes[-1])
     run.begin()  # libraries are loaded, and the group has met
     run.same_bits(sizes[-1])

@@ -74,7 +74,7 @@ from acceptance.loads.copy.contract import (
     pair_seconds,
 )
 from acceptance.loads.copy.pattern import WORD, first_number
-from acceptance.loads.copy.tally import CopyTally, Transfer, measure_copies
+from acceptance.loads.copy.tally import CopyTally, measure_copies
 from acceptance.loads.copy.transfers import (
     BidirectionalTransfer,
     DeviceToDevice,
@@ -162,7 +162,7 @@ class CopyRun:
         """Seconds of each path to a peer."""
         return pair_seconds(self.ask.seconds, len(self.peers))
 
-    def measure(self, transfer: Transfer, seconds: float) -> CopyTally:
+    def measure(self, transfer: UnidirectionalTransfer, seconds: float) -> CopyTally:
         """Measure one path, and report it at once."""
         tally = measure_copies(transfer, seconds, self.output.miscompare, self.ask.inject)
         self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
@@ -172,7 +172,7 @@ class CopyRun:
         self.output.progress(self.done_s, whole_s)
         return tally
 
-    def measure_own(self, transfer: Transfer) -> float:
+    def measure_own(self, transfer: UnidirectionalTransfer) -> float:
         """Measure one path of GPU 0 alone; returns GB/s."""
         tally = self.measure(transfer, self.ask.seconds)
         self.wrong += tally.wrong

@@ -1,18 +1,13 @@
-"""The loop around a timed copy: spoil, copy, compare, and repeat until the time is over.
-
-Standard library only.
-"""
+"""The loop around a timed copy: spoil, copy, compare, and repeat until the time is over."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from acceptance.core.component import Component
-from acceptance.loads.copy.pattern import TransferFault
-from acceptance.loads.miscompare import TransferCheck, WrongTransfer
+from acceptance.loads.copy.transfers import UnidirectionalTransfer
+from acceptance.loads.miscompare import WrongTransfer
 from acceptance.loads.rate_tally import RateTally
 
 Report = Callable[[WrongTransfer], None]
@@ -20,26 +15,6 @@ Report = Callable[[WrongTransfer], None]
 COUNTED = 3  # minimum number of timed copies
 REPORTED = 8  # wrong copies of one path reported in detail; all are counted
 _INJECTED_TURN = 1  # the first turn that is timed
-
-
-class Transfer(Protocol):
-    """One data path to measure; `counted` is the number of bytes that one copy counts for."""
-
-    name: TransferCheck
-    component: Component
-    counted: int
-
-    def ready(self) -> None:
-        """Spoil the destination, and write the source."""
-
-    def timed(self, times: int) -> float:
-        """Copy `times` times; returns the seconds taken."""
-
-    def fault(self) -> TransferFault | None:
-        """Compare the whole destination; None where it is right."""
-
-    def corrupt(self) -> None:
-        """Change one byte of the destination, for `--inject wrong`."""
 
 
 @dataclass(slots=True)
@@ -55,7 +30,7 @@ class CopyTally(RateTally):
 
 
 def measure_copies(
-    transfer: Transfer,
+    transfer: UnidirectionalTransfer,
     seconds: float,
     report: Report,
     inject: str | None = None,

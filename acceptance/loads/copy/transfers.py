@@ -9,7 +9,6 @@ queue before the GPU reaches them, and the time includes no delay of the host.
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 from acceptance.core.component import Component
 from acceptance.loads.card import CudaCard, take
@@ -24,22 +23,6 @@ from acceptance.loads.copy.pattern import (
     first_of,
 )
 from acceptance.loads.miscompare import TransferCheck
-
-
-class Direction(Protocol):
-    """Two buffers and the direction between them."""
-
-    def spoil(self) -> None:
-        """Spoil the destination, and write the source."""
-
-    def copy(self) -> None:
-        """Queue the copy."""
-
-    def fault(self) -> TransferFault | None:
-        """Compare the whole destination; None where it is right."""
-
-    def corrupt(self) -> None:
-        """Change a byte of the destination."""
 
 
 class ToDevice:
@@ -127,6 +110,9 @@ class DeviceToDevice(ToDevice):
         self.first = first_of(*self.uuids, self.turn)
         super().spoil()
         device_pattern.write(self.source, self.first)
+
+
+Direction = ToDevice | DeviceToHost
 
 
 class UnidirectionalTransfer:

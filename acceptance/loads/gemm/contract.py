@@ -12,6 +12,8 @@ from acceptance.loads.contract import OWN, Due, Seconds
 from acceptance.loads.protocol import LoadOutput
 
 LARGEST = 32768
+# Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
+ROOM = 0.75
 COLUMNS = ("n", "TFLOP/s")
 # They change how the libraries multiply.
 MULTIPLYING = frozenset(

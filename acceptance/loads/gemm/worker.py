@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.card import Card, CardError, counted_work, take, times_for
 from acceptance.loads.contract import OWN
-from acceptance.loads.gemm.contract import COLUMNS, by_size
+from acceptance.loads.gemm.contract import COLUMNS, ROOM, by_size
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.table import Prepare, operations, rows
 from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
@@ -19,8 +19,6 @@ from acceptance.loads.mismatch import ProductDifference, RemadeDigest
 from acceptance.loads.protocol import Heartbeat, Output
 
 SMALLER = 4096  # the judged size on a GPU that is too small for the requested one
-# Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
-ROOM = 0.75
 COOL_S = 0.5
 SHORT_S = 0.1
 

@@ -5,7 +5,8 @@ Readings are of `gpu0`, the load's own GPU.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, ClassVar, Literal
 
@@ -18,7 +19,6 @@ from acceptance.loads.gemm.contract import MULTIPLYING
 from acceptance.loads.miscompare import LAYER_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.layer_bound import UNITS
-from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME
 from acceptance.loads.train.proof import (
     of_capability,
     other,
@@ -64,6 +64,21 @@ LAYER_COLUMNS = (
     "with backward TFLOP/s",
     "share",
 )
+# The shapes of the table, as published.
+_DOUBLED = (2, 4, 8, 16, 32, 64, 128)
+# Layer, sequence, batches.
+GRID: tuple[tuple[LayerName, int, tuple[int, ...]], ...] = (
+    ("bert", 128, _DOUBLED),
+    ("bert", 512, _DOUBLED),
+    ("gpt2", 512, _DOUBLED[:6]),
+    ("gpt2", 1024, _DOUBLED[:6]),
+    ("t5_encoder", 512, _DOUBLED),
+    ("t5_decoder", 512, _DOUBLED),
+    ("llama", 2048, (1, 2, 4, 8)),
+)
+PART_BATCH, PART_SEQUENCE = 64, 128
+# What stands in the place of rates that there are none of.
+NO_TIME, NO_MEMORY = "no time", "no memory"
 # The slices under load are measured by the GPU, and each ends when its last batch does.
 LEAST_SHARE = 0.95
 
@@ -133,6 +148,24 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             key = name, self.dtype, float(shape.sequence), float(batch)
             rows.append((*key, values[f"{reading}_forward"], rate, share))
         return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a BERT-large layer; `flop` are its operations at batch 64, sequence 128."""
+
+    reading: str
+    flop: int
+
+
+def parts() -> Iterator[Part]:
+    """The parts; an activation counts nothing."""
+    shape = LAYERS["bert"]
+    whole = shape.feed_forward_flop(PART_BATCH, PART_SEQUENCE)
+    yield Part("layer_dense", whole // 2)
+    yield Part("layer_dense_gelu", whole // 2)
+    yield Part("layer_feed_forward", whole)
+    yield Part("layer_attention", shape.attention_flop(PART_BATCH, PART_SEQUENCE))
 
 
 def _measured(rows: Sequence[Sequence[float | str]], dtype: str) -> bool:

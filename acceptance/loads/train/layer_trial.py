@@ -36,7 +36,7 @@ from acceptance.loads.train.blocks import (
     layer,
 )
 from acceptance.loads.train.layer_bound import SMALL, error_bound
-from acceptance.loads.train.layer_grid import PART_BATCH, PART_SEQUENCE
+from acceptance.loads.train.layer_contract import PART_BATCH, PART_SEQUENCE
 from acceptance.loads.train.layer_worker import NoRoom, Work
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 

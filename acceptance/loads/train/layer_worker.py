@@ -15,8 +15,15 @@ from acceptance.loads.gemm.table import operations
 from acceptance.loads.gemm.worker import settled_rate, sustain
 from acceptance.loads.miscompare import LAYER_MISCOMPARES, Miscompare, WrongLayer, WrongLayerRepeat
 from acceptance.loads.protocol import Heartbeat, Output
-from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE, layers_compared
-from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME, parts
+from acceptance.loads.train.layer_contract import (
+    GRID,
+    LAYER_COLUMNS,
+    LAYER_TABLE,
+    NO_MEMORY,
+    NO_TIME,
+    layers_compared,
+    parts,
+)
 from acceptance.loads.train.memory import layer_bytes
 from acceptance.loads.train.shapes import TRAINED, LayerName, LayerShape
 

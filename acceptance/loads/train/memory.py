@@ -38,7 +38,7 @@ from dataclasses import replace
 
 from acceptance.core.dtype import DtypeName
 from acceptance.core.limit import GIB
-from acceptance.loads.gemm.worker import ROOM as LAYER_ROOM
+from acceptance.loads.gemm.contract import ROOM as LAYER_ROOM
 from acceptance.loads.train import parallel_values
 from acceptance.loads.train.shapes import (
     ADAMW_BYTES,
