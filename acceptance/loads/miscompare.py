@@ -378,15 +378,15 @@ CollectiveCheck = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_receive"
 ]
 ElementType = Literal["f32", "bf16", "f16", "i32"]
-CollectiveArm = Literal["default", "p2p_off", "multicast"]
+CollectiveVariant = Literal["default", "p2p_off", "multicast"]
 COLLECTIVE_MISCOMPARES = "collective_miscompares"
 PATH_MISCOMPARES = "collective_send_receive_miscompares"
 DISAGREEMENTS = "collective_disagreements"
 
 
-def of_arm(name: str, arm: CollectiveArm) -> str:
-    """The name of a reading, or of a log, in an arm of the load of collectives."""
-    return name if arm == "default" else f"{name}_{arm}"
+def of_variant(name: str, variant: CollectiveVariant) -> str:
+    """The name of a reading, or of a log, in a variant of the load of collectives."""
+    return name if variant == "default" else f"{name}_{variant}"
 
 
 class WrongCollective(_OfComponent, frozen=True, kw_only=True):
@@ -398,7 +398,7 @@ class WrongCollective(_OfComponent, frozen=True, kw_only=True):
 
     check: CollectiveCheck
     format: ElementType
-    arm: CollectiveArm
+    arm: CollectiveVariant
     size: Positive
     turn: Whole
     elements: Positive
@@ -407,9 +407,9 @@ class WrongCollective(_OfComponent, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """That of its arm, of paths or of GPUs."""
+        """That of its variant, of paths or of GPUs."""
         path = self.check == "send_receive"
-        return (of_arm(PATH_MISCOMPARES if path else COLLECTIVE_MISCOMPARES, self.arm),)
+        return (of_variant(PATH_MISCOMPARES if path else COLLECTIVE_MISCOMPARES, self.arm),)
 
 
 REPEATS_DIFFER = "digest_repeats_differ"
@@ -525,11 +525,11 @@ class DifferingDigests(_Wrong, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """Those of processors, or of every arm between GPUs: it does not say its own."""
+        """Those of processors, or of every variant between GPUs: it does not say its own."""
         if any(isinstance(one, Core) for parts in self.digests.values() for one in parts):
             return tuple(CORE_MISCOMPARES.values())
-        arms: tuple[CollectiveArm, ...] = get_args(CollectiveArm)
-        return (*(of_arm(DISAGREEMENTS, arm) for arm in arms), PARALLEL_DISAGREEMENTS)
+        variants: tuple[CollectiveVariant, ...] = get_args(CollectiveVariant)
+        return (*(of_variant(DISAGREEMENTS, one) for one in variants), PARALLEL_DISAGREEMENTS)
 
 
 ArrayCheck = Literal["copy", "triad"]
@@ -659,7 +659,7 @@ class WrongTraining(_OfComponent, frozen=True, kw_only=True):
 
     check: ParallelCheck
     way: Text
-    arm: CollectiveArm
+    arm: CollectiveVariant
     accumulation: Positive
     step: Whole
     tensor: Text

@@ -22,10 +22,10 @@ import described
 import fake_driver
 import load_texts
 import nccl_texts
+import plain_comparator
 import pulse_program
 import sound_loads
 import sound_values
-import plain_comparator
 import wrong_results
 from machine_root import sysfs_tree
 from rig import Rig

@@ -14,13 +14,13 @@ import pytest
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks, contract
-from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WHOLE_GROUP, Ask, rate_of
+from acceptance.loads.collective.contract import COLLECTIVE_VARIANTS, WHOLE_GROUP, Ask, rate_of
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
 from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
 from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.contract import Unproved
-from acceptance.loads.miscompare import ElementType, of_arm
+from acceptance.loads.miscompare import ElementType, of_variant
 from acceptance.loads.protocol import LoadOutput, parse, salvage
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
@@ -130,11 +130,11 @@ def test_all_operations_are_right_on_all_gpus_and_nccl_says_its_ways(several: li
     output = proved(load(len(several)), several)
     assert output.miscompares == ()
     found = {(one.name, one.component): one.value for one in output.readings}
-    for arm in COLLECTIVE_ARMS:
+    for arm in COLLECTIVE_VARIANTS:
         for name in WHOLE_GROUP:
-            assert found[of_arm(rate_of(name), arm), GPUS] > 1
-        assert 1 < found[of_arm("collective_latency", arm), GPUS] < 1000
-        logs = [one.text for one in output.logs if one.name == of_arm("nccl", arm)]
+            assert found[of_variant(rate_of(name), arm), GPUS] > 1
+        assert 1 < found[of_variant("collective_latency", arm), GPUS] < 1000
+        logs = [one.text for one in output.logs if one.name == of_variant("nccl", arm)]
         told = nccl_log.parse(logs)
         (group,) = told.communicators
         assert len(group) == len(several)

@@ -71,7 +71,7 @@ def burn(
     output.hello("burn", {"inject": inject} if inject else {})
     order = BurnOptions(dtypes, seconds, slow=slowness(inject), divisors=DIVISORS)
     card = Processor(free)
-    device = TorchDevice("cpu", card(), inject)
+    device = TorchDevice("cpu", card, TorchComparator(), inject)
     BurnWorker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
     output.end()
     return parse(stream.getvalue())

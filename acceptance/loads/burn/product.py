@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
@@ -71,8 +73,6 @@ def operands(
 
     `take` allocates their memory, by number of bytes.
     """
-    import torch
-
     taken, _ = formats(dtype)
     parts = [take(size).view(taken) for size in operand_bytes(dtype, shapes)]
     deepest = max(shape.k for shape in shapes)
@@ -87,8 +87,6 @@ def operands(
 
 def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
     if kind == "whole":
-        import torch
-
         largest = dtype.largest(deepest)
         return torch.randint(
             -largest, largest + 1, (count,), device=random.device, generator=random
@@ -102,8 +100,6 @@ def digest(memory: Tensor) -> str:
     The sum of its 64-bit words, each times an odd weight of its place, so a change of one word
     always changes it. The buffer's size is a multiple of eight bytes.
     """
-    import torch
-
     flat = memory.view(-1).view(torch.uint8).view(torch.int64)
     total = torch.zeros((), dtype=torch.int64, device=flat.device)
     for begin in range(0, flat.numel(), _DIGEST_PIECE):
@@ -142,8 +138,6 @@ def first_proof(
 def _by_float64(
     operands: Operands, shape: Shape, kind: ReferenceKind, result: Tensor
 ) -> ProofResult:
-    import torch
-
     a, b = operands.views(shape)
     wide = b.to(torch.float64)
     own, share = operands.dtype.bound(shape.k)
@@ -212,8 +206,6 @@ def _by_float64(
 
 def _in_float64(matrix: Tensor, rows: list[int]) -> Tensor:
     """These rows; one by one where they do not follow each other, as one byte has no gathering."""
-    import torch
-
     if rows[-1] - rows[0] + 1 == len(rows):
         return matrix[rows[0] : rows[-1] + 1].to(torch.float64)
     return torch.stack([matrix[row].to(torch.float64) for row in rows])

@@ -84,7 +84,7 @@ from acceptance.loads.miscompare import (
     PATH_MISCOMPARES,
     CollectiveCheck,
     ElementType,
-    of_arm,
+    of_variant,
 )
 from acceptance.loads.protocol import Output
 
@@ -238,7 +238,7 @@ class CollectiveRun(VariantRun):
 
     def reading(self, base: str, unit: str, component: Component, value: float) -> None:
         """A reading of this variant."""
-        self.output.reading(of_arm(base, self.variant), unit, component, value)
+        self.output.reading(of_variant(base, self.variant), unit, component, value)
 
 
 def slowest(operation: Operation, done: Mapping[VariantRank, Done]) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 
 from acceptance.core.parts import listed
 from acceptance.loads.collective.contract import NCCL_LOG, Ask
-from acceptance.loads.miscompare import CollectiveArm, Miscompare, of_arm
+from acceptance.loads.miscompare import CollectiveVariant, Miscompare, of_variant
 from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.ranks import Entered, GpuRank, Ranks, RankSilent
 from acceptance.loads.train.parallel_contract import Ask as TrainingAsk
@@ -29,7 +29,7 @@ from acceptance.loads.train.parallel_contract import Ask as TrainingAsk
 NCCL_DEBUG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,P2P,SHM,NET,NVLS,TUNING"}
 
 
-def set_variables(variant: CollectiveArm, log: Path | None = None) -> None:
+def set_variables(variant: CollectiveVariant, log: Path | None = None) -> None:
     """Set the variant's variables of NCCL, and no others; with `log` it writes one there."""
     for name in [name for name in os.environ if name.startswith("NCCL_")]:
         del os.environ[name]
@@ -47,7 +47,7 @@ class VariantRank(GpuRank):
     All of them meet in `folder`; with `logged` NCCL writes a log there.
     """
 
-    variant: CollectiveArm
+    variant: CollectiveVariant
     folder: Path
     logged: bool = False
 
@@ -64,7 +64,7 @@ class VariantRank(GpuRank):
         """Put what NCCL wrote into the output."""
         if self.log.is_file():
             text = self.log.read_text(encoding="utf-8", errors="replace")
-            output.log(of_arm(NCCL_LOG, self.variant), self.component, text)
+            output.log(of_variant(NCCL_LOG, self.variant), self.component, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class VariantRun:
     told: Heartbeat | None = None
 
     @property
-    def variant(self) -> CollectiveArm:
+    def variant(self) -> CollectiveVariant:
         """The variant of all its ranks."""
         return self.every[0].variant
 
@@ -147,7 +147,7 @@ Forked = tuple[tuple[VariantRank, ...], Ranks[VariantRank]]
 
 @contextmanager
 def forked(
-    ask: Ask | TrainingAsk, variant: CollectiveArm, body: Body, *, logged: bool = False
+    ask: Ask | TrainingAsk, variant: CollectiveVariant, body: Body, *, logged: bool = False
 ) -> Iterator[Forked]:
     """The ranks of a variant, which have begun; they have a folder for as long as this lasts."""
     inject = ask.inject if variant == ask.arms[0] else None

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from acceptance.core.parts import Gpu
 from acceptance.loads.collective.variant import Joined, VariantRank
 from acceptance.loads.miscompare import (
-    CollectiveArm,
+    CollectiveVariant,
     ParallelCheck,
     WrongTraining,
 )
@@ -169,13 +169,13 @@ def work(
     connection.send(("left", None))
 
 
-def wrong(found: Deviation, task: Task, arm: CollectiveArm, rank: int) -> WrongTraining:
+def wrong(found: Deviation, task: Task, variant: CollectiveVariant, rank: int) -> WrongTraining:
     """The wrong result of a deviation at a rank."""
     return WrongTraining(
         component=Gpu(rank),
         check=found.check,
         way=task.way,
-        arm=arm,
+        arm=variant,
         accumulation=task.accumulation,
         step=found.step,
         tensor=found.tensor,
