@@ -23,7 +23,7 @@ from acceptance.loads.cpu.cores import Core
 from acceptance.loads.cpu.gemm import LoopResult, WorkerReady
 from acceptance.loads.exact_product import Matrix, faults, operand
 from acceptance.loads.miscompare import Miscompare, WrongFirstProduct, WrongRepeat
-from acceptance.loads.ranks import sleep_until
+from acceptance.loads.ranks import REPORTED, sleep_until
 
 Multiply = Callable[[int, Buffer], None]
 Step = Callable[[int], None]  # of the number of the round
@@ -59,9 +59,6 @@ def inject_fault(kind: str, multiply: Multiply) -> Multiply:
     return faulty
 
 
-_REPORTED = 8  # miscompares reported in detail by one worker; all are counted
-
-
 @dataclass(slots=True)
 class ProductCheck:
     """The bitwise comparison of every later product with the first.
@@ -83,7 +80,7 @@ class ProductCheck:
         """
         if not bits.same_bits(self.first, self.result):
             self.wrong += 1
-            if self.wrong <= _REPORTED:
+            if self.wrong <= REPORTED:
                 seconds = round(time.monotonic() - self.began, 6)
                 self.report(
                     WrongRepeat(

@@ -56,7 +56,7 @@ from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, available_bytes
 from acceptance.loads.miscompare import WrongElement, WrongMemory
 from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import sleep_until
+from acceptance.loads.ranks import TaskPipe, sleep_until
 from acceptance.loads.rate_tally import RateTally
 
 if TYPE_CHECKING:  # numpy is loaded by the pinned workers only
@@ -77,7 +77,7 @@ _SHARE = 0.9  # of the free memory, for slices and workers
 _WORKER = 128 * MIB  # Python, numpy, and the list of places with the words gathered from them
 _PLACED = 0.99  # of a slice on its own socket
 _COUNTED = 3
-_TOLD = 8  # wrong words in a report, and reports of a core
+_TOLD = 8  # wrong words in a report
 _DRAWS = 1 << 63  # where the sequence of places begins; that of the words begins at 0
 
 
@@ -292,9 +292,8 @@ def work(
         arrays[0][places[0]] ^= np.uint64(1 << 17)
     connection.send(("filled", None))
     libc = ctypes.CDLL(None, use_errno=True)
-    told = 0
-    while True:
-        _, (moment, turn) = connection.recv()
+    pipe = TaskPipe(connection)
+    for moment, turn in pipe.tasks():
         if turn is None:
             for array in arrays:
                 array[:: _PAGE // WORD].max()  # maps every page
@@ -319,16 +318,17 @@ def work(
         wrong = wrong_of(places, got, of)
         now = time.process_time()
         got.fill(0)  # a turn that gathers nothing is found
-        if wrong is not None and (told := told + 1) <= _TOLD:
-            found = WrongMemory(
-                component=component,
-                check="ram",
-                pattern="random",
-                number=turn // len(reads),
-                found_s=time.clock_gettime(time.CLOCK_BOOTTIME),
-                **wrong,
+        if wrong is not None:
+            pipe.report(
+                WrongMemory(
+                    component=component,
+                    check="ram",
+                    pattern="random",
+                    number=turn // len(reads),
+                    found_s=time.clock_gettime(time.CLOCK_BOOTTIME),
+                    **wrong,
+                )
             )
-            connection.send(("miscompare", found))
         count = 0 if wrong is None else wrong["words"]
         connection.send(("done", Done(began, ended, count, now - verified, now - spent)))
 

@@ -22,7 +22,7 @@ from acceptance.loads import bits
 from acceptance.loads.cpu.cores import Core, Done
 from acceptance.loads.exact_product import spread
 from acceptance.loads.miscompare import WrongArray
-from acceptance.loads.ranks import sleep_until
+from acceptance.loads.ranks import TaskPipe, sleep_until
 
 Array = NDArray[np.float64]
 
@@ -104,9 +104,7 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
     """
     arrays = Arrays.allocate(count, core.cpu)
     connection.send(("ready", None))
-    turn = 0
-    while True:
-        _, (start, kernel, passes) = connection.recv()
+    for turn, (start, kernel, passes) in enumerate(TaskPipe(connection).tasks()):
         run, fault = (
             (arrays.copy, arrays.copy_fault)
             if kernel == "copy"
@@ -127,4 +125,3 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
             connection.send(("miscompare", wrong))
         bits.spoil(arrays.a, turn)
         connection.send(("done", Done(began, ended, 0 if found is None else found["elements"])))
-        turn += 1
