@@ -29,18 +29,6 @@ Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "re
 _FAILED: Mapping[str, disk_error.Operation] = dict.fromkeys(
     ("open", "create", "reserve"), disk_error.Operation.FILE
 ) | dict.fromkeys(("write", "flush", "rename", "read", "map"), disk_error.Operation.DATA_TO_WRITE)
-# What the kernel refuses by these errors.
-_REFUSED = {
-    errno.ENOSPC: "storage_full",
-    errno.EDQUOT: "storage_full",
-    errno.EROFS: "storage_read_only",
-    errno.ENOENT: "storage_missing",
-    errno.EACCES: "storage_denied",
-    errno.EPERM: "storage_denied",
-    errno.EEXIST: "storage_exists",
-    errno.ELOOP: "storage_no_folder",
-    errno.ENOTDIR: "storage_no_folder",
-}
 SHORT = "short"  # the name of no error: the file ends before what was written to it
 _DROPS = 50  # attempts: pages that another processor has in hand are dropped a moment later
 _DROP_S = 0.01
@@ -71,7 +59,21 @@ def refused(
     name = errno.errorcode.get(number, str(number))
     if disk_error.is_fault(number, _FAILED[operation]):
         return failed(operation, file, name, offset)
-    code = _REFUSED.get(number, "storage_refused")
+    match number:
+        case errno.ENOSPC | errno.EDQUOT:
+            code = "storage_full"
+        case errno.EROFS:
+            code = "storage_read_only"
+        case errno.ENOENT:
+            code = "storage_missing"
+        case errno.EACCES | errno.EPERM:
+            code = "storage_denied"
+        case errno.EEXIST:
+            code = "storage_exists"
+        case errno.ELOOP | errno.ENOTDIR:
+            code = "storage_no_folder"
+        case _:
+            code = "storage_refused"
     return StorageError(code, operation=operation, file=file, error=name)
 
 
