@@ -17,7 +17,6 @@ from acceptance.loads import asks, contract
 from acceptance.loads.collective.contract import COLLECTIVE_VARIANTS, WHOLE_GROUP, Ask, rate_of
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
-from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
 from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import ElementType, of_variant
@@ -66,6 +65,8 @@ def alone(connection: Connection, folder: str, arm: Any) -> None:
 
     rank = VariantRank(0, arm, Path(folder), logged=True)
     rank.prepare()
+    from acceptance.loads.collective.torch_group import TorchGroup
+
     group = TorchGroup("nccl", 0, 1, Path(folder))
     operation = Operation("all_reduce", 2)
     buffer = group.memory.buffer("f32", 1 << 20).fill_(3)
@@ -105,6 +106,8 @@ def test_a_group_of_one_rank_shows_events_graph_and_log(tmp_path: Path, arm: str
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 def test_the_kernels_write_and_count_what_arrays_of_torch_have(dtype: ElementType) -> None:
+    from acceptance.loads.collective.torch_group import TorchMemory
+
     memory, share, turn = TorchMemory("cuda:0", 8), 1_000_003, 5
     numbers = Numbers(dtype, 8)
     for name in OPERATIONS:
