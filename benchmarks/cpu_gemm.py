@@ -42,9 +42,9 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
     from acceptance.loads.cpu.gemm_worker import (  # here, so that numpy finds the environment set
         ProductCheck,
         numpy_product,
+        run_loop,
         spoiled_result,
     )
-    from acceptance.loads.cpu.timed_loop import run_loop
 
     _a, _b, multiply = numpy_product(size, dtype)
     first, result = spoiled_result(size, dtype), spoiled_result(size, dtype)

@@ -15,26 +15,15 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import msgspec
 
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
-from acceptance.loads.burn import contract as burn
-from acceptance.loads.collective import contract as collective
-from acceptance.loads.copy import contract as copy
-from acceptance.loads.cpu import contract as cpu
-from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
-from acceptance.loads.pulse import contract as pulse
-from acceptance.loads.storage import contract as storage
-from acceptance.loads.train import digest_contract as digest
-from acceptance.loads.train import layer_contract as layers
-from acceptance.loads.train import parallel_contract as parallel
-from acceptance.loads.train import step_contract as step
-from acceptance.loads.vram import contract as vram
 
 HELP = ("-h", "--help")
 COMMAND = " ".join(("python", *asks.PROGRAM))
@@ -134,75 +123,8 @@ def _allowed(shape: dict[str, Any]) -> str:
 
 def run(ask: AnyAsk) -> int:
     """Run the load; the exit status."""
-    name, output = ask.load, Output(sys.stdout)
-    match ask:
-        case collective.Ask():
-            from acceptance.loads.collective import load as group
-
-            return run_guarded(name, partial(group.run, ask, output), errors=group.ERRORS)
-        case collective.PairAsk():
-            from acceptance.loads.collective import pair
-
-            return run_guarded(name, partial(pair.run, ask, output), errors=pair.ERRORS)
-        case burn.Ask():
-            from acceptance.loads.burn import load as burn_load
-            from acceptance.loads.gemm.load import STRAYS
-
-            return run_guarded(name, partial(burn_load.run, ask, output), strays=STRAYS)
-        case copy.Ask():
-            from acceptance.loads.copy import load as copy_load
-
-            return run_guarded(name, partial(copy_load.run, ask, output), errors=copy_load.ERRORS)
-        case gemm.Ask():
-            from acceptance.loads.gemm import load as gemm_load
-
-            return run_guarded(name, partial(gemm_load.run, ask, output), strays=gemm_load.STRAYS)
-        case pulse.Ask():
-            from acceptance.loads.pulse import load as pulse_load
-
-            return run_guarded(name, partial(pulse_load.run, ask, output), errors=pulse_load.ERRORS)
-        case vram.Ask():
-            from acceptance.loads.vram import load as vram_load
-
-            return run_guarded(name, partial(vram_load.run, ask, output), strays=vram_load.STRAYS)
-        case digest.Ask():
-            from acceptance.loads.train import digest_load
-
-            work = partial(digest_load.run, ask, output)
-            return run_guarded(name, work, strays=digest_load.STRAYS)
-        case parallel.Ask():
-            from acceptance.loads.train import parallel_load
-
-            work = partial(parallel_load.run, ask, output)
-            return run_guarded(name, work, errors=parallel_load.ERRORS)
-        case cpu.Gemm():
-            from acceptance.loads.cpu import gemm as cpu_gemm
-
-            return run_guarded(name, partial(cpu_gemm.run, ask, output), errors=cpu_gemm.ERRORS)
-        case cpu.MemoryBandwidth():
-            from acceptance.loads.cpu import memory_bandwidth
-
-            work = partial(memory_bandwidth.run, ask, output)
-            return run_guarded(name, work, errors=memory_bandwidth.ERRORS)
-        case cpu.MemoryRandom():
-            from acceptance.loads.cpu import memory_random
-
-            work = partial(memory_random.run, ask, output)
-            return run_guarded(name, work, errors=memory_random.ERRORS)
-        case storage.Memmap() | storage.Feed() | storage.Checkpoint() | storage.Kept():
-            from acceptance.loads.storage import load as storage_load
-
-            return run_guarded(
-                name, partial(storage_load.run, ask, output), errors=storage_load.ERRORS
-            )
-        case layers.Ask():
-            from acceptance.loads.train import layer_load
-
-            return run_guarded(name, partial(layer_load.run, ask, output), strays=layer_load.STRAYS)
-        case step.Ask():
-            from acceptance.loads.train import step_load
-
-            return run_guarded(name, partial(step_load.run, ask, output), strays=step_load.STRAYS)
+    load = import_module(f"acceptance.loads.{asks.MODULES[type(ask)]}")
+    return run_guarded(ask.load, partial(load.run, ask, Output(sys.stdout)), ask.CLEARED)
 
 
 def main(words: Sequence[str]) -> int:

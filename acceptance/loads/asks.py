@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import get_args
 
 import msgspec
 
@@ -40,6 +39,27 @@ AnyAsk = (
     | storage.Memmap
     | vram.Ask
 )
+# The module of each load, whose `run(ask, output)` is the load; imported when it is asked for.
+MODULES: Mapping[type[AnyAsk], str] = {
+    burn.Ask: "burn.load",
+    collective.Ask: "collective.load",
+    collective.PairAsk: "collective.pair",
+    copy.Ask: "copy.load",
+    cpu.Gemm: "cpu.gemm",
+    cpu.MemoryBandwidth: "cpu.memory_bandwidth",
+    cpu.MemoryRandom: "cpu.memory_random",
+    digest.Ask: "train.digest_load",
+    gemm.Ask: "gemm.load",
+    layers.Ask: "train.layer_load",
+    parallel.Ask: "train.parallel_load",
+    pulse.Ask: "pulse.load",
+    step.Ask: "train.step_load",
+    storage.Checkpoint: "storage.load",
+    storage.Feed: "storage.load",
+    storage.Kept: "storage.load",
+    storage.Memmap: "storage.load",
+    vram.Ask: "vram.load",
+}
 PROGRAM = ("-m", "acceptance.loads")
 
 
@@ -48,7 +68,7 @@ def name_of(ask: type[AnyAsk]) -> str:
     return str(ask.__struct_config__.tag)
 
 
-ASKS: Mapping[str, type[AnyAsk]] = {name_of(one): one for one in get_args(AnyAsk)}
+ASKS: Mapping[str, type[AnyAsk]] = {name_of(one): one for one in MODULES}
 
 
 def decode(given: object) -> AnyAsk:

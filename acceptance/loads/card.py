@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from acceptance.loads.program import LoadError
 
 # Share of the free memory. The library's work space and the rounding of allocations need the rest.
 MEMORY_SHARE = 0.95
 
 
-class CardError(Exception):
+class CardError(LoadError):
     """The GPU cannot be used as asked; the message is one sentence for the user."""
 
 
@@ -59,6 +62,65 @@ class CudaCard:
         return int(torch.cuda.mem_get_info()[1])
 
 
+HANG_S = 60.0  # many times what the slowest product, or pass over the memory, takes
+_LONGEST_PAUSE_S = 0.002
+
+
+def boot_s() -> float:
+    """Seconds since boot, the clock that telemetry uses too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def wait(
+    done: Callable[[], bool], within_s: float = HANG_S, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Return when `done` is true. It never waits in the driver, which may never return.
+
+    Raises CardError after `within_s` seconds: the GPU hangs.
+    """
+    end, pause = time.monotonic() + within_s, 1e-4
+    while not done():
+        if time.monotonic() > end:
+            raise CardError(
+                f"the GPU has not finished what it was given within {within_s:g} s: it hangs"
+            )
+        sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+class PatientCard(CudaCard):
+    """CUDA device 0, with a limit on the wait for a mark."""
+
+    def seconds(self, begin: Any, end: Any) -> float:
+        """Seconds between two marks by the GPU's clock. Raises CardError where it hangs."""
+        wait(end.query)
+        return float(begin.elapsed_time(end)) / 1e3
+
+
+PROCESSOR_BYTES = 64 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorCard:
+    """The processor in the place of a GPU, for tests: its work is done when it is given."""
+
+    def mark(self) -> float:
+        """The time."""
+        return time.perf_counter()
+
+    def seconds(self, begin: float, end: float) -> float:
+        """Seconds between two marks."""
+        return end - begin
+
+    def free_bytes(self) -> int:
+        """More than small models need."""
+        return PROCESSOR_BYTES
+
+    def whole_bytes(self) -> int:
+        """More than small models need."""
+        return PROCESSOR_BYTES
+
+
 def uuid(index: int) -> str:
     """The UUID of a visible CUDA device, in NVML's spelling."""
     import torch
@@ -98,6 +160,18 @@ def take(card: Card, work: Callable[[], None], times: int) -> float:
     for _ in range(times):
         work()
     return card.seconds(begin, card.mark())
+
+
+def counted_work(work: Callable[[], None], inject: str | None) -> Callable[[], None]:
+    """A piece of work as it counts; made twice where slowness is injected."""
+    if inject != "slow":
+        return work
+
+    def twice() -> None:
+        work()
+        work()
+
+    return twice
 
 
 def times_for(seconds: float, one_s: float) -> int:

@@ -60,6 +60,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     # Fields that the first line of the output does not repeat as they were asked.
     UNREPEATED: ClassVar[frozenset[str]] = frozenset()
+    # Environment variables that would change what is measured: the program removes them.
+    CLEARED: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def load(self) -> str:

@@ -10,7 +10,7 @@ The names of the counts stand beside the kinds that belong to them; contracts ta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
@@ -112,10 +112,14 @@ class TransferredWord(_Kind, frozen=True, kw_only=True):
 
 
 class _Wrong(_Kind, frozen=True, kw_only=True):
-    """Base of the kinds.
+    """Base of the kinds; COUNTS are those of a kind whose wrong results are all counted alike."""
 
-    Each has `counts`, the counts that it may belong to: the one of these that its check measures.
-    """
+    COUNTS: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The counts that it may belong to: the one of these that its check measures."""
+        return self.COUNTS
 
     @property
     def code(self) -> str:
@@ -146,8 +150,8 @@ class _OfFormat(_OfComponent, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """Those of its format."""
-        return _of_format(self.dtype)
+        """Those of its kind, else of its format."""
+        return self.COUNTS or _of_format(self.dtype)
 
     @property
     def code(self) -> str:
@@ -372,15 +376,15 @@ CollectiveCheck = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_receive"
 ]
 ElementType = Literal["f32", "bf16", "f16", "i32"]
-CollectiveArm = Literal["default", "p2p_off", "multicast"]
+CollectiveVariant = Literal["default", "p2p_off", "multicast"]
 COLLECTIVE_MISCOMPARES = "collective_miscompares"
 PATH_MISCOMPARES = "collective_send_receive_miscompares"
 DISAGREEMENTS = "collective_disagreements"
 
 
-def of_arm(name: str, arm: CollectiveArm) -> str:
-    """The name of a reading, or of a log, in an arm of the load of collectives."""
-    return name if arm == "default" else f"{name}_{arm}"
+def of_variant(name: str, variant: CollectiveVariant) -> str:
+    """The name of a reading, or of a log, in a variant of the load of collectives."""
+    return name if variant == "default" else f"{name}_{variant}"
 
 
 class WrongCollective(_OfComponent, frozen=True, kw_only=True):
@@ -392,7 +396,7 @@ class WrongCollective(_OfComponent, frozen=True, kw_only=True):
 
     check: CollectiveCheck
     format: ElementType
-    arm: CollectiveArm
+    arm: CollectiveVariant
     size: Positive
     turn: Whole
     elements: Positive
@@ -401,9 +405,9 @@ class WrongCollective(_OfComponent, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """That of its arm, of paths or of GPUs."""
+        """That of its variant, of paths or of GPUs."""
         path = self.check == "send_receive"
-        return (of_arm(PATH_MISCOMPARES if path else COLLECTIVE_MISCOMPARES, self.arm),)
+        return (of_variant(PATH_MISCOMPARES if path else COLLECTIVE_MISCOMPARES, self.arm),)
 
 
 REPEATS_DIFFER = "digest_repeats_differ"
@@ -431,10 +435,7 @@ class DifferingRun(_OfComponent, frozen=True, kw_only=True):
     bit: Bit | None = None
     digests: Positive
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of repeats."""
-        return (REPEATS_DIFFER,)
+    COUNTS: ClassVar[tuple[str, ...]] = (REPEATS_DIFFER,)
 
 
 VECTOR_MISCOMPARES = "elementwise_miscompares"
@@ -454,10 +455,7 @@ class WrongVector(_OfComponent, frozen=True, kw_only=True):
     expected: float
     got: Text
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of elementwise products."""
-        return (VECTOR_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (VECTOR_MISCOMPARES,)
 
 
 VRAM_MISCOMPARES = "vram_miscompares"
@@ -510,10 +508,7 @@ class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):
     nan: Whole | None = None
     first: tuple[WrongValue | Whole, ...] = ()
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """Those of processors."""
-        return tuple(CORE_MISCOMPARES.values())
+    COUNTS: ClassVar[tuple[str, ...]] = tuple(CORE_MISCOMPARES.values())
 
 
 PARALLEL_MISCOMPARES, PARALLEL_DISAGREEMENTS = "parallel_miscompares", "parallel_disagreements"
@@ -528,11 +523,11 @@ class DifferingDigests(_Wrong, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """Those of processors, or of every arm between GPUs: it does not say its own."""
+        """Those of processors, or of every variant between GPUs: it does not say its own."""
         if any(isinstance(one, Core) for parts in self.digests.values() for one in parts):
             return tuple(CORE_MISCOMPARES.values())
-        arms: tuple[CollectiveArm, ...] = get_args(CollectiveArm)
-        return (*(of_arm(DISAGREEMENTS, arm) for arm in arms), PARALLEL_DISAGREEMENTS)
+        variants: tuple[CollectiveVariant, ...] = get_args(CollectiveVariant)
+        return (*(of_variant(DISAGREEMENTS, one) for one in variants), PARALLEL_DISAGREEMENTS)
 
 
 ArrayCheck = Literal["copy", "triad"]
@@ -578,10 +573,7 @@ class WrongLayer(_OfFormat, frozen=True, kw_only=True):
     bound: float
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of layers."""
-        return (LAYER_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (LAYER_MISCOMPARES,)
 
 
 class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
@@ -597,10 +589,7 @@ class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
     elements: Positive
     first: Annotated[tuple[WrongPlace, ...], Meta(min_length=1)]
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of layers."""
-        return (LAYER_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (LAYER_MISCOMPARES,)
 
 
 FileCheck = Literal["memmap", "feed", "checkpoint", "kept"]
@@ -653,10 +642,7 @@ class FailedFile(_OfComponent, frozen=True, kw_only=True):
     error: Text
     offset: Whole | None = None
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of failed reads and writes."""
-        return (FAILED,)
+    COUNTS: ClassVar[tuple[str, ...]] = (FAILED,)
 
 
 ParallelCheck = Literal["parallel_loss", "parallel_gradient", "parallel_weights", "parallel_finite"]
@@ -671,17 +657,14 @@ class WrongTraining(_OfComponent, frozen=True, kw_only=True):
 
     check: ParallelCheck
     way: Text
-    arm: CollectiveArm
+    arm: CollectiveVariant
     accumulation: Positive
     step: Whole
     tensor: Text
     difference: Text
     bound: float
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of trainings."""
-        return (PARALLEL_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (PARALLEL_MISCOMPARES,)
 
 
 STEP_MISCOMPARES = "step_miscompares"
@@ -704,10 +687,7 @@ class WrongStep(_OfComponent, frozen=True, kw_only=True):
     of: Positive
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """That of steps."""
-        return (STEP_MISCOMPARES,)
+    COUNTS: ClassVar[tuple[str, ...]] = (STEP_MISCOMPARES,)
 
 
 Miscompare = (
@@ -748,15 +728,9 @@ class UnreadMiscompare(Strict, frozen=True):
     given: str
     reason: str | Message
 
-    @property
-    def counts(self) -> tuple[str, ...]:
-        """None, as it does not say: every count of where its load works."""
-        return ()
-
-    @property
-    def code(self) -> str:
-        """That of no kind."""
-        return "result"
+    # It does not say which: every count of where its load works.
+    counts: ClassVar[tuple[str, ...]] = ()
+    code: ClassVar[str] = "result"
 
 
 WrongResult = Miscompare | UnreadMiscompare

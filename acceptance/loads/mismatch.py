@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypedDict
 
-from acceptance.loads.miscompare import WrongElement
+from acceptance.loads.miscompare import WrongElement, WrongPlace
 
 SEEN = 4096
 LISTED = 8
@@ -39,6 +39,27 @@ class ElementPlaces(TypedDict, total=False):
     xor_and: str
     bits: dict[int, int]
     first: tuple[WrongElement, ...]
+
+
+class OddCounts(TypedDict):
+    """The numbers of NaN and of infinite elements."""
+
+    nan: int
+    infinite: int
+
+
+class ProductDifference(OddCounts):
+    """How the product of a `WrongRepeat` differs."""
+
+    elements: int
+    first: tuple[WrongPlace, ...]
+
+
+class RemadeDigest(OddCounts):
+    """The digest of a first product, and that of the same product made again, with its oddities."""
+
+    expected: str
+    got: str
 
 
 def describe_elements(

@@ -1,41 +1,33 @@
-"""Start and end of every GPU load program: environment, and errors in one sentence."""
+"""Start and end of every load's program: environment, and errors in one sentence."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-
-from acceptance.loads.card import CardError
+from collections.abc import Callable, Iterable
 
 
-def run_guarded(
-    name: str,
-    work: Callable[[], None],
-    *,
-    strays: Sequence[str] = (),
-    errors: tuple[type[Exception], ...] = (),
-) -> int:
+class LoadError(Exception):
+    """A load cannot go on; the message is one sentence for the user."""
+
+
+# CUDA and torch raise RuntimeError; the kernel refuses memory, mappings and files by OSError.
+_REPORTED = (LoadError, RuntimeError, ValueError, MemoryError, OSError)
+
+
+def run_guarded(name: str, work: Callable[[], None], cleared: Iterable[str] = ()) -> int:
     """Run the work of the load `name` and return the exit status.
 
-    The status is 0, or 1 after one sentence on standard error. `strays` are environment variables
-    that would change the measurement; they are removed. For CardError, RuntimeError (raised by CUDA
-    and torch), ValueError, MemoryError and `errors` the sentence is the error's first line.
+    The status is 0, or 1 after one sentence on standard error: the first line of the error. The
+    environment variables `cleared` would change the measurement; they are removed.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for stray in strays:
-        os.environ.pop(stray, None)
-    reported: tuple[type[Exception], ...] = (
-        CardError,
-        RuntimeError,
-        ValueError,
-        MemoryError,
-        *errors,
-    )
+    for variable in cleared:
+        os.environ.pop(variable, None)
     try:
         work()
-    except reported as error:
+    except _REPORTED as error:
         print(f"{name}: {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
         return 1
     return 0

@@ -64,6 +64,7 @@ from acceptance.loads.miscompare import (
 from acceptance.loads.power_step import Step
 
 VERSION = 1
+HEARTBEAT_S = 5.0  # between two lines of progress
 
 Name = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]*\Z")]
 # Bounds keep what a malfunctioning load says of a lap short.
@@ -367,6 +368,22 @@ class Output:
     def end(self) -> None:
         """The last line; output without it does not count as a whole run."""
         self._line(End(end=True, readings=len(self._evidence.found)))
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """How far a load, or a part of one, of `whole_s` seconds is; told every few seconds."""
+
+    output: Output
+    whole_s: float
+    every_s: float = HEARTBEAT_S
+    told_s: float = 0.0
+
+    def at(self, done_s: float) -> None:
+        """Say how far it is, unless that was said just before."""
+        if done_s - self.told_s >= self.every_s:
+            self.told_s = done_s
+            self.output.progress(round(min(done_s, self.whole_s), 1), self.whole_s)
 
 
 def decode(line: str) -> Line:

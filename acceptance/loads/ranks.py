@@ -19,7 +19,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -27,9 +27,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from acceptance.core.parts import Component, listed
+from acceptance.core.parts import Component, Gpu, listed
+from acceptance.loads.program import LoadError
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+REPORTED = 8  # wrong results that a rank reports; all are counted
 END_S = 2.0  # for one whose pipe is closed, and for all of them after SIGKILL
 # time between the start message and the start: enough for it to reach hundreds of ranks
 _LEAD_S = 0.05
@@ -46,12 +48,27 @@ class Rank(Protocol):
         """Set affinity and environment, in its own process and before anything is imported."""
 
 
+@dataclass(frozen=True, slots=True)
+class GpuRank:
+    """The process of one GPU, in the order in which CUDA shows them."""
+
+    number: int
+
+    @property
+    def component(self) -> Gpu:
+        """Its GPU."""
+        return Gpu(self.number)
+
+    def prepare(self) -> None:
+        """Nothing is set."""
+
+
 R = TypeVar("R", bound=Rank)
 Body = Callable[[R, Connection], None]
 MessageHandler = Callable[[R, Any], None]
 
 
-class RankLost(Exception):
+class RankLost(LoadError):
     """A rank died, stopped answering or does not end; the message names its component."""
 
 
@@ -184,6 +201,43 @@ class Ranks(Generic[R]):
                         other(member.rank, value)
             except (EOFError, OSError):
                 continue
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A rank is about to begin what all of them do together."""
+
+
+@dataclass(slots=True)
+class TaskPipe:
+    """A rank's end of its pipe: the tasks that it is sent, and what it says of them."""
+
+    connection: Connection
+    reported: int = 0
+
+    def tasks(self) -> Iterator[Any]:
+        """The tasks, one after the other, until the rank is told to leave."""
+        while (task := self.connection.recv()[1]) is not None:
+            yield task
+
+    def enter(self, fault: str | None = None) -> None:
+        """Say that the rank is ready, wait for all others, and say that it enters the task.
+
+        An injected fault makes it die or hang before it enters.
+        """
+        self.connection.send(("ready", None))
+        self.connection.recv()
+        if fault == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "hang":
+            time.sleep(3600)
+        self.connection.send(("entered", Entered()))
+
+    def report(self, wrong: object) -> None:
+        """Report a wrong result, of which the first REPORTED are sent."""
+        self.reported += 1
+        if self.reported <= REPORTED:
+            self.connection.send(("miscompare", wrong))
 
 
 def sleep_until(moment: float) -> None:

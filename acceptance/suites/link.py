@@ -19,8 +19,8 @@ from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
-from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WITH_MULTICAST, Ask
-from acceptance.loads.miscompare import of_arm
+from acceptance.loads.collective.contract import COLLECTIVE_VARIANTS, WITH_MULTICAST, Ask
+from acceptance.loads.miscompare import of_variant
 from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
@@ -400,7 +400,7 @@ def test_collectives(
     multicast, which is off unless the machine file asks for it, and other machines.
     """
     multicast = bool(check.due(MULTICAST_RATES[0]))
-    arms = WITH_MULTICAST if multicast else COLLECTIVE_ARMS
+    arms = WITH_MULTICAST if multicast else COLLECTIVE_VARIANTS
     every = Place(GPUS, due_gpus)
     seconds = load_s["collective"] / len(arms)
     results = loads.run(
@@ -416,9 +416,9 @@ def test_collectives(
     check(rate, rates, notes=slow)
     check.ratio(ratio, notes=slow)
     # The ways that NCCL chose for each path, in both arms.
-    for arm in COLLECTIVE_ARMS:
+    for arm in COLLECTIVE_VARIANTS:
         ways = collectives.judge_transports(output, every, inventory, links, arm).items()
-        check.take(of_arm("transport_faults", arm), collectives.judged(ways, "fault"))
+        check.take(of_variant("transport_faults", arm), collectives.judged(ways, "fault"))
         if arm == "default":
             check.take("transport_doubts", collectives.judged(ways, "doubt"))
     if multicast:

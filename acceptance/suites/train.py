@@ -19,7 +19,7 @@ from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.train import step_contract as step
-from acceptance.loads.train.training_runs import TrainingRuns
+from acceptance.loads.train.digest_log import TrainingRuns
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
 from acceptance.session.check import Check, ErrorInLines

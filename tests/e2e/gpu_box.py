@@ -22,6 +22,7 @@ import described
 import fake_driver
 import load_texts
 import nccl_texts
+import plain_comparator
 import pulse_program
 import sound_loads
 import sound_values
@@ -43,7 +44,15 @@ PROGRAMS = {
 GPU_CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log.during_run"
 ACCEPT = ("--profile", "accept")  # smoke runs no gpu-burn
 # What a faked load is made of.
-LOAD_MODULES = (load_texts, nccl_texts, pulse_program, sound_loads, sound_values, wrong_results)
+LOAD_MODULES = (
+    load_texts,
+    nccl_texts,
+    pulse_program,
+    sound_loads,
+    sound_values,
+    plain_comparator,
+    wrong_results,
+)
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 # $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and

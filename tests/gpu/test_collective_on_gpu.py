@@ -14,13 +14,12 @@ import pytest
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks, contract
-from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WHOLE_GROUP, Ask, rate_of
-from acceptance.loads.collective.load import GpuRank
+from acceptance.loads.collective.contract import COLLECTIVE_VARIANTS, WHOLE_GROUP, Ask, rate_of
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
-from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
+from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.contract import Unproved
-from acceptance.loads.miscompare import ElementType, of_arm
+from acceptance.loads.miscompare import ElementType, of_variant
 from acceptance.loads.protocol import LoadOutput, parse, salvage
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
@@ -64,8 +63,10 @@ def alone(connection: Connection, folder: str, arm: Any) -> None:
     """One rank in a process of its own, as the load starts it."""
     import torch
 
-    rank = GpuRank(0, arm, Path(folder))
+    rank = VariantRank(0, arm, Path(folder), logged=True)
     rank.prepare()
+    from acceptance.loads.collective.torch_group import TorchGroup
+
     group = TorchGroup("nccl", 0, 1, Path(folder))
     operation = Operation("all_reduce", 2)
     buffer = group.memory.buffer("f32", 1 << 20).fill_(3)
@@ -105,6 +106,8 @@ def test_a_group_of_one_rank_shows_events_graph_and_log(tmp_path: Path, arm: str
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 def test_the_kernels_write_and_count_what_arrays_of_torch_have(dtype: ElementType) -> None:
+    from acceptance.loads.collective.torch_group import TorchMemory
+
     memory, share, turn = TorchMemory("cuda:0", 8), 1_000_003, 5
     numbers = Numbers(dtype, 8)
     for name in OPERATIONS:
@@ -130,11 +133,11 @@ def test_all_operations_are_right_on_all_gpus_and_nccl_says_its_ways(several: li
     output = proved(load(len(several)), several)
     assert output.miscompares == ()
     found = {(one.name, one.component): one.value for one in output.readings}
-    for arm in COLLECTIVE_ARMS:
+    for arm in COLLECTIVE_VARIANTS:
         for name in WHOLE_GROUP:
-            assert found[of_arm(rate_of(name), arm), GPUS] > 1
-        assert 1 < found[of_arm("collective_latency", arm), GPUS] < 1000
-        logs = [one.text for one in output.logs if one.name == of_arm("nccl", arm)]
+            assert found[of_variant(rate_of(name), arm), GPUS] > 1
+        assert 1 < found[of_variant("collective_latency", arm), GPUS] < 1000
+        logs = [one.text for one in output.logs if one.name == of_variant("nccl", arm)]
         told = nccl_log.parse(logs)
         (group,) = told.communicators
         assert len(group) == len(several)

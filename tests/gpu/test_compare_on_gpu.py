@@ -8,8 +8,9 @@ import random
 from typing import Any
 
 import pytest
+from plain_comparator import TorchComparator
 
-from acceptance.loads.burn.compare import KINDS, RESULTS, KernelComparator, TorchComparator
+from acceptance.loads.burn.compare import KINDS, RESULTS, KernelComparator
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import formats, words
 

@@ -134,7 +134,7 @@ def main(argv: Sequence[str]) -> None:
     ask = parsed(argv)
     assert isinstance(ask, Ask)
     work = partial(load.run, ask, Output(sys.stdout), FileGroup)
-    exit_load(run_guarded(ask.load, work, errors=load.ERRORS))
+    exit_load(run_guarded(ask.load, work))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def main(argv: Sequence[str]) -> None:
         return SocketGroup(ask.address, ask.port, rank, ranks, folder)
 
     work = partial(pair.run, ask, Output(sys.stdout), join)
-    exit_load(run_guarded(ask.load, work, errors=pair.ERRORS))
+    exit_load(run_guarded(ask.load, work))
 
 
 if __name__ == "__main__":

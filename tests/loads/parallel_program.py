@@ -28,7 +28,7 @@ from acceptance.loads.train.parallel_worker import (
     Clock,
     Clocked,
     Deviation,
-    Joined,
+    TrainerJoined,
     Verified,
     Verify,
 )
@@ -51,7 +51,7 @@ class FileTrainer:
         assert os.environ["NCCL_NVLS_ENABLE"] == "0"
         assert not any(name.startswith("NCCL_STRAY") for name in os.environ)
         other = "uuid" in SPOILED and off
-        self.joined = Joined(FREE, "files", f"GPU-{rank + 7 * other}", "bf16")
+        self.joined = TrainerJoined(FREE, "files", f"GPU-{rank + 7 * other}", "bf16")
         self.off = off
 
     def _meet(self) -> None:
@@ -119,7 +119,7 @@ def main(argv: Sequence[str]) -> None:
     assert isinstance(ask, Ask)
     output = Output(sys.stdout)
     work = partial(parallel_load.run, ask, output, FileTrainer)
-    exit_load(run_guarded(ask.load, work, errors=parallel_load.ERRORS))
+    exit_load(run_guarded(ask.load, work))
 
 
 if __name__ == "__main__":

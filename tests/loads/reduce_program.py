@@ -20,22 +20,17 @@ from pathlib import Path
 
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import LoadReading, Note, Output, ProtocolError, decode
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.ranks import GpuRank, Ranks
 
 WITHIN_S = 6.0  # for what the others do once they have met
 MEET_S = 120.0  # torch alone takes some seconds to import
 
 
 @dataclass(frozen=True)
-class GpuRank:
+class DeviceRank(GpuRank):
     """One GPU of a group, by its number in it, and the device that it alone sees."""
 
-    number: int
     device: str
-
-    @property
-    def component(self) -> str:
-        return f"gpu{self.number}"
 
     def prepare(self) -> None:
         assert "torch" not in sys.modules
@@ -46,7 +41,7 @@ class GpuRank:
 def main(backend: str, count: int, fault: str) -> int:
     devices = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count)))).split(",")
     every = tuple(
-        GpuRank(number, devices[number] if backend == "nccl" else "") for number in range(count)
+        DeviceRank(number, devices[number] if backend == "nccl" else "") for number in range(count)
     )
     output = Output(sys.stdout)
 
@@ -54,7 +49,7 @@ def main(backend: str, count: int, fault: str) -> int:
         with tempfile.TemporaryDirectory() as folder:
             meet = f"file://{folder}/meet"
 
-            def body(rank: GpuRank, connection: Connection) -> None:
+            def body(rank: DeviceRank, connection: Connection) -> None:
                 import torch
                 from torch import distributed
 
@@ -88,7 +83,7 @@ def main(backend: str, count: int, fault: str) -> int:
                 output.reading("sum", "count", rank.component, sums[rank])
             output.end()
 
-    return run_guarded("collective", run, errors=(RankLost,))
+    return run_guarded("collective", run)
 
 
 @dataclass(frozen=True)

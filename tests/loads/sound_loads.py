@@ -29,11 +29,11 @@ from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.miscompare import (
     REPEATS_DIFFER,
-    CollectiveArm,
+    CollectiveVariant,
     DigestFormat,
     DigestPart,
     Miscompare,
-    of_arm,
+    of_variant,
     read,
 )
 from acceptance.loads.pulse import contract as pulse
@@ -46,7 +46,7 @@ from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.train import step_contract as step
 from acceptance.loads.train.digest_log import Row, RunDigests, Stamp
 from acceptance.loads.train.layer_bound import UNITS
-from acceptance.loads.train.layer_grid import GRID
+from acceptance.loads.train.layer_contract import GRID
 from acceptance.loads.train.shapes import LAYERS, MODELS, LayerName
 from acceptance.loads.train.step_options import FORMAT_NAMES, StepOption, judged_format, options
 from acceptance.loads.vram import contract as vram
@@ -155,7 +155,7 @@ def pci(rank: int) -> str:
     return f"0000:0{rank}:00.0"
 
 
-def nccl_logs(arm: CollectiveArm, addresses: Sequence[str], via: nccl_texts.Via) -> Logs:
+def nccl_logs(arm: CollectiveVariant, addresses: Sequence[str], via: nccl_texts.Via) -> Logs:
     """NCCL's log of each rank, whose GPU has this PCI address."""
     own = {
         "default": [],
@@ -177,7 +177,7 @@ def nccl_logs(arm: CollectiveArm, addresses: Sequence[str], via: nccl_texts.Via)
         for number, address in enumerate(addresses):
             digits = address.replace(":", "").replace(".", "").lstrip("0")
             told = told.replace(f"busId {nccl_texts.bus(number)} ", f"busId {digits} ")
-        found[of_arm(collective.NCCL_LOG, arm), Gpu(rank)] = told
+        found[of_variant(collective.NCCL_LOG, arm), Gpu(rank)] = told
     return found
 
 
@@ -213,12 +213,12 @@ def of_collectives(
         for name, dtype in product(collective.SUMS, ("bf16", "f16", "i32")):
             compare(arm, Operation(name, ask.ranks), GPUS, dtype, 1.0)
         for name in collective.WHOLE_GROUP:
-            values[of_arm(collective.rate_of(name), arm)] = slowest
+            values[of_variant(collective.rate_of(name), arm)] = slowest
             compare(arm, Operation(name, ask.ranks), GPUS, "f32", slowest)
-        values[of_arm(collective.LATENCY, arm)] = latency_us
+        values[of_variant(collective.LATENCY, arm)] = latency_us
         for path in paths if arm != "multicast" else ():
             where, sent = collective.path_of(path), Operation("send_receive", ask.ranks, *path)
-            values[of_arm(collective.rate_of(sent.name), arm), where] = rate(arm, *path)
+            values[of_variant(collective.rate_of(sent.name), arm), where] = rate(arm, *path)
             compare(arm, sent, where, "f32", rate(arm, *path))
         logs |= nccl_logs(arm, addresses or [pci(rank) for rank in ranks], via)
     return Sound(values=values, tables={collective.COLLECTIVES: rows}, logs=logs)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from load_program import run
 
 from acceptance.loads import asks
 from acceptance.loads.__main__ import UsageError, main, parsed
-from acceptance.loads.asks import ASKS
+from acceptance.loads.asks import ASKS, MODULES, AnyAsk
 from acceptance.loads.contract import Ask as BaseAsk
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import SIZES, Ask
@@ -264,6 +265,14 @@ def test_neither_an_ask_nor_its_reader_loads_torch_or_numpy() -> None:
         "print({'torch', 'numpy'} & sys.modules.keys())",
     )
     assert done.stdout == "set()\n", done.stderr
+
+
+def test_each_ask_has_its_load() -> None:
+    assert set(get_args(AnyAsk)) == set(MODULES) == set(ASKS.values())
+    for ask, name in MODULES.items():
+        load = import_module(f"acceptance.loads.{name}")
+        taken = get_type_hints(load.run)["ask"]
+        assert ask in (get_args(taken) or (taken,))
 
 
 def test_a_load_owes_nothing_that_its_contract_does_not_say() -> None:

@@ -8,10 +8,9 @@ from cases import each
 
 from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.burn import load
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.contract import Ask
 from acceptance.loads.burn.fault import slowness
-from acceptance.loads.card import CardError
+from acceptance.loads.card import CardError, wait
 
 TYPED = ["burn", "dtypes=f64,bf16", "seconds=1"]
 KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")

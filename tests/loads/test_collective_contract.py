@@ -13,25 +13,25 @@ from acceptance.core.parts import Gpu
 from acceptance.loads import asks
 from acceptance.loads.__main__ import parsed
 from acceptance.loads.collective.contract import (
-    COLLECTIVE_ARMS,
+    COLLECTIVE_VARIANTS,
     SIZES,
     WITH_MULTICAST,
     Ask,
     PairAsk,
 )
-from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, CollectiveArm
+from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, CollectiveVariant
 from acceptance.loads.protocol import parse
 from acceptance.wording import words
 
 SUMS = [
     (arm, name, dtype)
-    for arm in COLLECTIVE_ARMS
+    for arm in COLLECTIVE_VARIANTS
     for name in ("all_reduce", "reduce_scatter")
     for dtype in ("bf16", "f16", "i32")
 ]
 
 
-def ask(ranks: int = 2, arms: tuple[CollectiveArm, ...] = COLLECTIVE_ARMS) -> Ask:
+def ask(ranks: int = 2, arms: tuple[CollectiveVariant, ...] = COLLECTIVE_VARIANTS) -> Ask:
     return Ask(backend="nccl", ranks=ranks, seconds=1.0, arms=arms)
 
 
@@ -56,7 +56,7 @@ def without(found: Lines, *cells: str, **keys: str) -> str:
     return text_of(kept)
 
 
-@each("arms", [COLLECTIVE_ARMS, WITH_MULTICAST, ("p2p_off",), ("multicast",)])
+@each("arms", [COLLECTIVE_VARIANTS, WITH_MULTICAST, ("p2p_off",), ("multicast",)])
 def test_a_whole_output_is_proof(arms: Any) -> None:
     for of in (ask(2, arms), ask(3, arms), ask(8, arms)):
         assert code(text_of(lines(of)), of) == ""

@@ -19,12 +19,13 @@ from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import (
     ELEMENT_TYPES,
     EXACT,
+    FORMATS,
     Numbers,
     Rule,
     before,
     due,
+    kernel_rule,
 )
-from acceptance.loads.collective.torch_group import FORMATS, kernel_rule
 from acceptance.loads.miscompare import CollectiveCheck, ElementType
 
 BITS: dict[ElementType, Any] = {

@@ -18,16 +18,15 @@ from load_texts import values
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.loads.collective.contract import COLUMNS, WHOLE_GROUP, Ask
-from acceptance.loads.collective.ladder import SIZES
 from acceptance.loads.collective.load import (
     LARGE,
     SMALL,
-    ArmRun,
-    GpuRank,
+    CollectiveRun,
     slow_paths,
 )
-from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
+from acceptance.loads.collective.operation import OPERATIONS, SIZES, Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE
+from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.miscompare import DifferingDigests, ElementType, WrongCollective
 from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, decode, salvage
 from acceptance.loads.ranks import Ranks
@@ -97,8 +96,8 @@ def test_sound_ranks_give_all_readings_of_both_arms_and_no_wrong_element() -> No
     assert {row[4] for row in table.rows if row[1] == "all_reduce"} == {8, 64, 512, 4096}
 
 
-class Timed(ArmRun):
-    """An arm whose turns take no time and find nothing."""
+class Timed(CollectiveRun):
+    """A variant whose turns take no time and find nothing."""
 
     def measure(
         self,
@@ -111,13 +110,16 @@ class Timed(ArmRun):
         return float(size)
 
 
-def timed(ranks: int, left_s: float) -> tuple[Timed, io.StringIO]:
+def timed(
+    ranks: int, left_s: float = 100.0, kind: type[Timed] = Timed
+) -> tuple[Timed, io.StringIO]:
     """One of 100 seconds, of which so many are left."""
     told = io.StringIO()
     ask = Ask(backend="gloo", ranks=ranks, seconds=100.0)
-    members: Ranks[GpuRank] = Ranks((), lambda rank, connection: None)
+    members: Ranks[VariantRank] = Ranks((), lambda rank, connection: None)
+    every = (VariantRank(0, "default", Path("/")),)
     began = time.monotonic() - 100.0 + left_s
-    return Timed(ask, "default", members, Output(told), began), told
+    return kind(every, members, Output(told), 1.0, 100.0, began=began, ask=ask), told
 
 
 @each("left_s, sizes", [(-1.0, (GIB,)), (90.0, SIZES)])
@@ -186,7 +188,7 @@ def test_a_path_slower_than_the_others_is_tried_again_with_the_best_partners_of_
 
 
 class Slow(Timed):
-    """An arm in which one path is slow the first time."""
+    """A variant in which one path is slow the first time."""
 
     def path(self, ends: tuple[int, int], size: int) -> float:
         first = (ends, size) not in self.wrong
@@ -195,10 +197,7 @@ class Slow(Timed):
 
 
 def test_the_second_trial_of_a_slow_path_counts_and_both_are_told() -> None:
-    told = io.StringIO()
-    ask = Ask(backend="gloo", ranks=3, seconds=100.0)
-    members: Ranks[GpuRank] = Ranks((), lambda rank, connection: None)
-    arm = Slow(ask, "default", members, Output(told), time.monotonic())
+    arm, told = timed(3, kind=Slow)
     arm.paths(SMALL)
     found = [decode(line) for line in told.getvalue().splitlines()]
     readings = [
@@ -338,9 +337,9 @@ def test_an_arm_sets_its_own_variables_of_nccl_and_no_others(
         "NCCL_DEBUG_SUBSYS": "INIT,P2P,SHM,NET,NVLS,TUNING",
         "NCCL_DEBUG_FILE": "/folder/nccl-1.log",
     }
-    GpuRank(1, "default", Path("/folder")).prepare()
+    VariantRank(1, "default", Path("/folder"), logged=True).prepare()
     assert nccl() == own
-    GpuRank(1, "p2p_off", Path("/folder")).prepare()
+    VariantRank(1, "p2p_off", Path("/folder"), logged=True).prepare()
     assert nccl() == {**own, "NCCL_P2P_DISABLE": "1"}
-    GpuRank(1, "multicast", Path("/folder")).prepare()
+    VariantRank(1, "multicast", Path("/folder"), logged=True).prepare()
     assert nccl() == {**own, "NCCL_NVLS_ENABLE": "1"}

@@ -4,8 +4,14 @@ import pytest
 from cases import each
 
 from acceptance.core.limit import GIB
-from acceptance.loads.collective.ladder import SIZES, affordable, fitting
-from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
+from acceptance.loads.collective.operation import (
+    OPERATIONS,
+    SIZES,
+    Operation,
+    affordable,
+    fitting,
+    pairs,
+)
 from acceptance.loads.miscompare import CollectiveCheck
 
 

@@ -31,7 +31,7 @@ from wrong_results import (
 
 from acceptance.core.dtype import DTYPES
 from acceptance.expect import measurements
-from acceptance.loads.miscompare import CollectiveArm, FileCheck, read, read_or_keep
+from acceptance.loads.miscompare import CollectiveVariant, FileCheck, read, read_or_keep
 
 PRODUCT = one_bit(3)
 RAM = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
@@ -91,7 +91,7 @@ def test_the_code_of_its_event(found: dict[str, Any], code: str) -> None:
 
 @each("arm, behind", [("default", ""), ("p2p_off", "_p2p_off"), ("multicast", "_multicast")])
 def test_a_collective_belongs_to_the_count_of_its_arm_alone(
-    arm: CollectiveArm, behind: str
+    arm: CollectiveVariant, behind: str
 ) -> None:
     found = {**COLLECTIVE, "check": "all_reduce", "arm": arm}
     assert read(found).counts == (f"collective_miscompares{behind}",)

@@ -11,16 +11,17 @@ from acceptance.core import parts
 from acceptance.loads.bits import Buffer
 from acceptance.loads.cpu import gemm_worker
 from acceptance.loads.cpu.cores import Core
+from acceptance.loads.cpu.gemm import LoopResult, WorkerReady
 from acceptance.loads.cpu.gemm_worker import (
     FIRST,
     ProductCheck,
     inject_fault,
     library,
     numpy_product,
+    run_loop,
     spoiled_result,
     work,
 )
-from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
 
 DTYPES = ["float32", "float64"]
 

@@ -19,7 +19,7 @@ from acceptance.loads.copy import device_pattern, elementwise, pattern
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.contract import PEER_READINGS, Ask
 from acceptance.loads.copy.pattern import Words, first_of
-from acceptance.loads.copy.tally import CopyTally, Transfer
+from acceptance.loads.copy.tally import CopyTally
 from acceptance.loads.copy.transfers import (
     BidirectionalTransfer,
     DeviceToDevice,
@@ -113,9 +113,9 @@ def test_the_paths_to_peers_share_the_time_of_one_path(
     monkeypatch.setattr(copy_load, "ELEMENTS", (100,))
     taken: list[tuple[str, float]] = []
 
-    def measure(transfer: Transfer, seconds: float, *_: object) -> CopyTally:
+    def measure(transfer: UnidirectionalTransfer, seconds: float, *_: object) -> CopyTally:
         taken.append((transfer.name, seconds))
-        return CopyTally([1.0, 2.0, 3.0], 4)
+        return CopyTally([1.0, 2.0, 3.0], compared=4)
 
     monkeypatch.setattr(copy_load, "measure_copies", measure)
     stream = StringIO()

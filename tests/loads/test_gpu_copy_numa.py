@@ -8,13 +8,13 @@ from cases import each
 
 from acceptance.loads.copy import numa
 from acceptance.loads.copy.numa import (
-    NumaError,
     Placement,
     cpu_list,
     pci_address,
     pin_process,
     placement,
 )
+from acceptance.loads.program import LoadError
 
 GPU = "0000:c1:00.0"
 FREE = "host memory is wherever the kernel puts it"
@@ -67,7 +67,7 @@ def test_without_a_usable_node_it_is_said(
 
 @each("node", ["", "-2", "one", "1 2", "\u0661"])
 def test_a_node_that_is_no_number_is_refused(tmp_path: Path, node: str) -> None:
-    with pytest.raises(NumaError, match=f"not a number: {node!r}"):
+    with pytest.raises(LoadError, match=f"not a number: {node!r}"):
         placement(GPU, frozenset({0}), machine(tmp_path, node))
 
 
@@ -79,7 +79,7 @@ def test_lists_as_the_kernel_writes_them() -> None:
 
 @each("text", ["0-", "a", "0,,1", "0-3:1/2", ",", "-1"])
 def test_other_lists_are_refused(text: str) -> None:
-    with pytest.raises(NumaError, match="is not a list of CPUs"):
+    with pytest.raises(LoadError, match="is not a list of CPUs"):
         cpu_list(text)
 
 

@@ -12,12 +12,11 @@ from acceptance.loads.card import CardError
 from acceptance.loads.copy import elementwise, load
 from acceptance.loads.copy.contract import Ask
 from acceptance.loads.copy.load import (
-    CopyError,
     background_copies,
     local_words,
     require_host_memory,
 )
-from acceptance.loads.cpu.memory_bandwidth import ArraysError
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 
 MIB = 1 << 20
@@ -34,17 +33,17 @@ def test_local_buffers_are_beyond_the_cache() -> None:
     assert local_words(8 << 30, 60 * MIB) == (2 << 30) // 8
     assert local_words(960 * MIB, 60 * MIB) == 240 * MIB // 8
     with pytest.raises(
-        CopyError, match=r"only 0.94 GiB of the GPU's memory are free.* 4 times its L2 cache"
+        LoadError, match=r"only 0.94 GiB of the GPU's memory are free.* 4 times its L2 cache"
     ):
         local_words(960 * MIB - 1, 60 * MIB)
-    with pytest.raises(CopyError):
+    with pytest.raises(LoadError):
         local_words(0, 0)
 
 
 def test_host_buffers_take_half_of_what_is_available_at_most() -> None:
     require_host_memory(512, 4 << 30)
     with pytest.raises(
-        ArraysError, match=r"need 2.00 GiB of host memory, more than half of the 4.00 GiB"
+        LoadError, match=r"need 2.00 GiB of host memory, more than half of the 4.00 GiB"
     ):
         require_host_memory(512, (4 << 30) - 1)
 

@@ -47,7 +47,7 @@ def nothing(wrong: WrongTransfer) -> None:
 
 def test_three_copies_at_least_and_the_first_does_not_count() -> None:
     tally = measure_copies(Fake(), 0.001, nothing, clock=clock(1.0))
-    assert tally == CopyTally([10.0, 10.0, 10.0], 4, 0)
+    assert tally == CopyTally([10.0, 10.0, 10.0], compared=4)
     assert tally.median == 10.0
     assert (
         tally.summary("x")

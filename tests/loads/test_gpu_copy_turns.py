@@ -23,7 +23,8 @@ from load_program import ROOT
 from acceptance.loads.copy import device_pattern, elementwise
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.contract import PEER_READINGS, Ask
-from acceptance.loads.copy.turns import Turns, TurnsError
+from acceptance.loads.copy.turns import Turns
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Note, Output, Waits, decode, parse, waits
 
 FAKE = Path(__file__).parent / "fake_torch"
@@ -136,7 +137,7 @@ def test_a_turn_that_fails_is_given_back_and_its_error_kept(tmp_path: Path) -> N
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with (
-        pytest.raises(TurnsError, match=r"gone: No such file or directory: let the run lie on"),
+        pytest.raises(LoadError, match=r"gone: No such file or directory: let the run lie on"),
         turns(tmp_path / "gone").beside(),
     ):
         pass
@@ -150,7 +151,7 @@ def test_a_filesystem_without_locks_is_one_sentence(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with (
-        pytest.raises(TurnsError, match=r"No locks available: .* with file locks \(--out\)"),
+        pytest.raises(LoadError, match=r"No locks available: .* with file locks \(--out\)"),
         turns(tmp_path).alone(),
     ):
         pass

@@ -12,10 +12,9 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.product import ProductDifference
-from acceptance.loads.gemm.verification import RemadeDigest
 from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, needs, report_absent
 from acceptance.loads.miscompare import LapMismatch, ReferenceKind, WrongReference, WrongRepeat
+from acceptance.loads.mismatch import ProductDifference, RemadeDigest
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s

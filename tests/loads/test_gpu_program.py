@@ -8,10 +8,10 @@ from cases import each
 
 from acceptance.loads import program
 from acceptance.loads.card import CardError
-from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.program import LoadError, exit_load, run_guarded
 
 
-class Odd(Exception):
+class Odd(LoadError):
     pass
 
 
@@ -27,6 +27,7 @@ def no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
         (RuntimeError("CUDA error: it broke\nmore of it"), "load: CUDA error: it broke\n"),
         (RuntimeError(), "load: RuntimeError\n"),
         (Odd("odd"), "load: odd\n"),
+        (OSError(12, "no memory"), "load: [Errno 12] no memory\n"),
     ],
 )
 def test_an_error_is_one_sentence(
@@ -35,7 +36,7 @@ def test_an_error_is_one_sentence(
     def fails() -> None:
         raise error
 
-    assert run_guarded("load", fails, errors=(Odd,)) == 1
+    assert run_guarded("load", fails) == 1
     assert capsys.readouterr().err == said
 
 
@@ -47,7 +48,7 @@ def test_strays_are_gone_before_the_work_and_others_stay(monkeypatch: pytest.Mon
         run_guarded(
             "load",
             lambda: seen.append(("STRAY" in os.environ, "OTHER" in os.environ)),
-            strays=["STRAY"],
+            ["STRAY"],
         )
         == 0
     )

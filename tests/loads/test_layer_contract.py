@@ -16,12 +16,12 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train.layer_contract import (
+    GRID,
     LAYER_COLUMNS,
     LAYER_TABLE,
     Ask,
     layer_tensors,
 )
-from acceptance.loads.train.layer_grid import GRID
 
 JUDGED = Ask(dtype="bf16", seconds=8.0)
 TABLE = Ask(dtype="bf16", seconds=8.0, table=True)

@@ -27,10 +27,9 @@ from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, read
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load as load
 from acceptance.loads.train.layer_bound import SMALL, error_bound
-from acceptance.loads.train.layer_contract import LAYER_PARTS, LAYER_READINGS, Ask
-from acceptance.loads.train.layer_grid import GRID, parts
-from acceptance.loads.train.layer_memory import fitting_batch, needed_bytes
+from acceptance.loads.train.layer_contract import GRID, LAYER_PARTS, LAYER_READINGS, Ask, parts
 from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, NoRoom, Work
+from acceptance.loads.train.memory import layer_batch, layer_bytes
 from acceptance.loads.train.shapes import LAYERS, LayerName
 
 GIB = 1 << 30
@@ -112,12 +111,12 @@ def test_the_batch_halves_until_it_fits(gib: int, batches: tuple[int, ...]) -> N
 
 def test_no_batch_is_below_one_and_narrow_scores_count() -> None:
     llama = LAYERS["llama"]
-    assert fitting_batch("llama", llama, "f16", 0, 1) == 1
-    needed = {one: needed_bytes("llama", llama, 8, 2048, one) for one in ("f16", "bf16")}
+    assert layer_batch("llama", llama, "f16", 0, 1) == 1
+    needed = {one: layer_bytes("llama", llama, 8, 2048, one) for one in ("f16", "bf16")}
     assert needed["f16"] > needed["bf16"]
     like_bert = LAYERS["t5_encoder"], 8, 512
-    masked = needed_bytes("t5_encoder", *like_bert, "f16")
-    assert masked > needed_bytes("bert", *like_bert, "f16")
+    masked = layer_bytes("t5_encoder", *like_bert, "f16")
+    assert masked > layer_bytes("bert", *like_bert, "f16")
 
 
 def test_parts_are_counted_as_published() -> None:

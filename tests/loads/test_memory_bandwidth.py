@@ -12,8 +12,9 @@ from thoroughness import some
 from acceptance.loads import contract
 from acceptance.loads.__main__ import parsed
 from acceptance.loads.cpu import memory_worker
-from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes, elements
+from acceptance.loads.cpu.memory_bandwidth import available_bytes, elements
 from acceptance.loads.cpu.memory_worker import Arrays
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import parse
 
 LOAD = ("-m", "acceptance.loads", "memory_bandwidth", "seconds=0.01")
@@ -90,17 +91,17 @@ def test_arrays_together_are_four_times_the_caches(
 
 
 def test_the_size_that_is_advised_is_accepted() -> None:
-    with pytest.raises(ArraysError, match="megabytes_per_core=202 or more"):
+    with pytest.raises(LoadError, match="megabytes_per_core=202 or more"):
         elements(2, 32 * 2**20, 200, 2**50)
     assert elements(2, 32 * 2**20, 202, 2**50) * 8 * 2 >= 4 * 32 * 2**20
-    with pytest.raises(ArraysError):
+    with pytest.raises(LoadError):
         elements(2, 33_500_001, 200, 2**50)
 
 
 def test_arrays_take_half_of_what_is_available_at_most() -> None:
     needed = 24 * 2**21
     assert elements(1, 1, None, 2 * needed) == 2**21
-    with pytest.raises(ArraysError, match=r"need 0.05 GiB, more than half of the 0.09 GiB"):
+    with pytest.raises(LoadError, match=r"need 0.05 GiB, more than half of the 0.09 GiB"):
         elements(1, 1, None, 2 * needed - 1)
 
 
@@ -110,7 +111,7 @@ def test_available_memory_is_read_from_the_kernel(tmp_path: Path) -> None:
     meminfo.write_text("MemTotal:       24683808 kB\nMemAvailable:   24410000 kB\n")
     assert available_bytes(tmp_path) == 24410000 * 1024
     meminfo.write_text("MemTotal:       24683808 kB\n")
-    with pytest.raises(ArraysError, match="no MemAvailable line"):
+    with pytest.raises(LoadError, match="no MemAvailable line"):
         available_bytes(tmp_path)
 
 

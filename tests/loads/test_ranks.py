@@ -167,14 +167,10 @@ GPUS = """
 import os, sys, time
 from dataclasses import dataclass
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import Ranks
+from acceptance.loads.ranks import GpuRank, Ranks
 @dataclass(frozen=True)
-class GpuRank:
-    number: int
+class OwnGpuRank(GpuRank):
     uuid: str
-    @property
-    def component(self):
-        return f"gpu{self.number}"
     def prepare(self):
         assert "torch" not in sys.modules
         os.environ.update({"CUDA_VISIBLE_DEVICES": self.uuid, "RANK": str(self.number)})
@@ -184,7 +180,7 @@ def body(rank, connection):
         os._exit(5)
     time.sleep(600)
 uuids = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
-every = tuple(GpuRank(number, uuid) for number, uuid in enumerate(uuids))
+every = tuple(OwnGpuRank(number, uuid) for number, uuid in enumerate(uuids))
 output = Output(sys.stdout)
 output.hello("collective", {"gpus": len(every)})
 with Ranks(every, body) as ranks:

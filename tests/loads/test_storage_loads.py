@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -29,16 +28,14 @@ from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse
 from acceptance.loads.storage import (
     checkpoint,
-    disk_reads,
     feed,
     kept,
     memmap,
     scratch_file,
     token_file,
-    wrong_file,
 )
 from acceptance.loads.storage.contract import KINDS, Kind, Memmap
-from acceptance.loads.storage.job import Job, require_memory
+from acceptance.loads.storage.job import Job, read_bytes, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, open_folder, refused
 from acceptance.wording import words
 
@@ -60,9 +57,9 @@ def on_disk() -> Iterator[Path]:
             with ScratchFile.create(descriptor, "probe", 4096) as probe:
                 probe.write(0, memoryview(b"x" * 4096))
                 probe.drop()
-                before = disk_reads.read_bytes()
+                before = read_bytes()
                 probe.read_into(0, memoryview(bytearray(4096)))
-                counted = disk_reads.read_bytes() - before
+                counted = read_bytes() - before
         except StorageError:
             counted = 0
         finally:
@@ -526,7 +523,7 @@ def test_reads_that_the_kernel_does_not_count_are_an_error(
         (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
         (tmp_path / "proc/self/io").write_text(text)
     with pytest.raises(StorageError, match="storage_reads_uncounted"):
-        disk_reads.read_bytes(tmp_path)
+        read_bytes(tmp_path)
 
 
 @each(
@@ -592,7 +589,7 @@ def test_the_worker_of_the_map_finds_a_fault(folder: Path, kind: Kind) -> None:
 def test_the_worker_of_the_map_tells_a_few_wrong_windows_and_counts_all(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wrong_file, "LISTED", 1)
+    monkeypatch.setattr(memmap, "LISTED", 1)
     *told, (_, (_, wrong)) = mapped(folder, "stale")
     assert [kind for kind, _ in told] == ["miscompare"]
     assert wrong > 1
@@ -638,12 +635,10 @@ def test_a_file_that_is_never_warm_ends_the_worker(
     assert error.message.code == "storage_not_in_memory"
 
 
-@each("load, module", [("feed", feed), ("checkpoint", checkpoint), ("kept", kept)])
-def test_a_load_that_finds_much_lists_the_first_and_counts_all(
-    run: Run, load: str, module: ModuleType
-) -> None:
+@each("load", ["feed", "checkpoint", "kept"])
+def test_a_load_that_finds_much_lists_the_first_and_counts_all(run: Run, load: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LISTED", 0)
+        patch.setattr("acceptance.loads.storage.job.LISTED", 0)
         output = run(load, *LOADS[load], "inject=rest").output
     assert output.miscompares == ()
     assert values(output).popitem()[1] >= 1

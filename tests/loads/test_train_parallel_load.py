@@ -25,7 +25,7 @@ from acceptance.loads.train.parallel_contract import (
     Fault,
     efficiency,
 )
-from acceptance.loads.train.parallel_worker import Joined
+from acceptance.loads.train.parallel_worker import TrainerJoined
 from acceptance.loads.train.shapes import MODELS, TINY
 
 BASE = Ask(backend="gloo", ranks=2, seconds=1.0)
@@ -214,7 +214,7 @@ def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> 
 def test_one_format_for_all_ranks() -> None:
     """float16, where one of the cards has no bfloat16: they exchange what they multiply."""
     nccl = replace(BASE, backend="nccl")
-    rank = Joined(80 << 30, "library", "GPU-1", "bf16")
+    rank = TrainerJoined(80 << 30, "library", "GPU-1", "bf16")
     assert parallel_load.work_for(nccl, [rank, rank]).dtype == "bf16"
     assert (
         parallel_load.work_for(nccl, [rank, dataclasses.replace(rank, dtype="f16")]).dtype == "f16"

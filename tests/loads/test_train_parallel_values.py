@@ -9,8 +9,8 @@ import pytest
 from cases import each
 
 from acceptance.core.limit import GIB
-from acceptance.loads.train import parallel_sizes, parallel_values
-from acceptance.loads.train.parallel_sizes import CHOICES, choose, needed, tensor_batch
+from acceptance.loads.train import parallel_values
+from acceptance.loads.train.memory import CHOICES, parallel_bytes, parallel_model, tensor_batch
 from acceptance.loads.train.parallel_values import STEPS, UNIT, VERIFIED
 from acceptance.loads.train.parallel_worker import (
     LEAST_STEPS,
@@ -108,16 +108,16 @@ def test_steps_fill_the_time(seconds: float, one_s: float, count: int) -> None:
 def test_a_card_of_8_gib_and_more_trains_the_largest_that_fits(
     gib: int, name: str, batch: int
 ) -> None:
-    assert choose(int(0.95 * (gib - 0.9) * GIB)) == (name, batch)
+    assert parallel_model(int(0.95 * (gib - 0.9) * GIB)) == (name, batch)
 
 
 def test_too_little_memory_is_refused() -> None:
     with pytest.raises(ValueError, match=r"2\.00 GiB of free memory are too little"):
-        choose(2 * GIB)
+        parallel_model(2 * GIB)
 
 
 def test_choices_need_less_and_less() -> None:
-    sizes = [needed(MODELS[name], batch) for name, batch in CHOICES]
+    sizes = [parallel_bytes(MODELS[name], batch) for name, batch in CHOICES]
     assert sizes == sorted(sizes, reverse=True)
     # 1.3 G parameters at batch 8: 42 GiB by calculation, and a reserve
     assert 42 * GIB < sizes[0] < 52 * GIB
@@ -128,4 +128,4 @@ def test_tensor_parallelism_works_on_what_fits() -> None:
     assert tensor_batch(shape, 8, 2, room) == 16
     assert tensor_batch(shape, 8, 8, room) == 32
     assert tensor_batch(shape, 3, 2, GIB) == 1
-    assert parallel_sizes.needed(shape, 8, 2) < parallel_sizes.needed(shape, 8)
+    assert parallel_bytes(shape, 8, 2) < parallel_bytes(shape, 8)

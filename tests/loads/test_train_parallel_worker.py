@@ -9,22 +9,23 @@ from typing import Any
 import pytest
 
 from acceptance.core.parts import Gpu
+from acceptance.loads import ranks
+from acceptance.loads.collective.variant import VariantRank
 from acceptance.loads.miscompare import WrongTraining
+from acceptance.loads.ranks import REPORTED, Entered
 from acceptance.loads.train import parallel_worker
 from acceptance.loads.train.parallel_worker import (
-    REPORTED,
     Clock,
     Clocked,
     Deviation,
-    Entered,
     Fault,
-    Joined,
+    TrainerJoined,
     Verified,
     Verify,
 )
 from acceptance.loads.train.shapes import TINY
 
-JOINED = Joined(1 << 30, "library", "GPU-1", "bf16")
+JOINED = TrainerJoined(1 << 30, "library", "GPU-1", "bf16")
 CLOCKED = Clocked(3, 1.0, 0.8, 0.2, 0, 0, "")
 CLOCK = Clock("tp", 4, TINY, 2, 1.0, "bf16")
 
@@ -67,7 +68,8 @@ class Trainer:
 
 def worked(trainer: Trainer, *tasks: Any, inject: Fault | None = None) -> list[tuple[str, Any]]:
     pipe: Any = Pipe(*tasks)
-    parallel_worker.work(1, 2, pipe, lambda *_: trainer, Path("/"), "p2p_off", inject)
+    rank = VariantRank(1, "p2p_off", Path("/"))
+    parallel_worker.work(rank, 2, pipe, lambda *_: trainer, inject)
     said: list[tuple[str, Any]] = pipe.said
     return said
 
@@ -104,8 +106,8 @@ def test_a_rank_that_is_to_die_or_to_hang_does_so_before_it_enters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ended: list[Any] = []
-    monkeypatch.setattr(parallel_worker.os, "kill", lambda pid, number: ended.append(number))
-    monkeypatch.setattr(parallel_worker.time, "sleep", ended.append)
+    monkeypatch.setattr(ranks.os, "kill", lambda pid, number: ended.append(number))
+    monkeypatch.setattr(ranks.time, "sleep", ended.append)
     for fault, what in (("die", signal.SIGKILL), ("hang", 3600)):
         ended.clear()
         worked(Trainer(0), Verify("ddp", 1), inject=fault)  # type: ignore[arg-type]

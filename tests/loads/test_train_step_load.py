@@ -9,10 +9,10 @@ import pytest
 from card_of_tests import FakeCard
 
 from acceptance.loads.__main__ import main
+from acceptance.loads.card import ProcessorCard
 from acceptance.loads.gemm import product
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import step_load
-from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.step_contract import Ask
 from acceptance.loads.train.step_worker import StepOrder
 

@@ -7,14 +7,12 @@ import pytest
 from cases import each
 
 from acceptance.loads.train import step_bounds
+from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
 from acceptance.loads.train.shapes import MODELS, TINY, ModelName
 from acceptance.loads.train.step_options import (
-    MOST_BATCH,
     StepFormat,
     StepOption,
-    bytes_needed,
     first_loss,
-    fitting,
     judged_format,
     options,
 )
@@ -66,7 +64,7 @@ def test_the_options_of_the_table() -> None:
 def test_peaks_that_an_h100_showed_are_just_below_the_estimate(
     model: ModelName, option: StepOption, batch: int, gib: float
 ) -> None:
-    assert gib < bytes_needed(MODELS[model], option, batch) / GIB < 1.3 * gib
+    assert gib < step_bytes(MODELS[model], option, batch) / GIB < 1.3 * gib
 
 
 @each(
@@ -90,7 +88,7 @@ def test_the_batch_that_memory_allows(
     model: ModelName, gib: float, checkpointed: bool, batch: int
 ) -> None:
     beside = (128 if gib < 12 else 512) << 20  # the matrix product
-    found = fitting(MODELS[model], BF16, int(gib * GIB), beside)
+    found = step_batch(MODELS[model], BF16, int(gib * GIB), beside)
     assert found is not None
     assert found == (replace(BF16, checkpointed=checkpointed), found[1])
     assert found[1] >= batch, found[1]
@@ -98,17 +96,17 @@ def test_the_batch_that_memory_allows(
 
 
 def test_a_card_on_which_nothing_fits() -> None:
-    assert fitting(MODELS["gpt2"], BF16, 6 * GIB, BESIDE) is None
-    assert fitting(MODELS["neo"], BF16, 24 * GIB, BESIDE) is None
+    assert step_batch(MODELS["gpt2"], BF16, 6 * GIB, BESIDE) is None
+    assert step_batch(MODELS["neo"], BF16, 24 * GIB, BESIDE) is None
 
 
 def test_checkpointing_and_narrow_formats_need_less() -> None:
     shape = MODELS["gpt2"]
-    plain = bytes_needed(shape, BF16, 16)
-    assert bytes_needed(shape, replace(BF16, checkpointed=True), 16) < 0.8 * plain
-    assert bytes_needed(shape, StepOption("f32"), 16) > 1.2 * plain
+    plain = step_bytes(shape, BF16, 16)
+    assert step_bytes(shape, replace(BF16, checkpointed=True), 16) < 0.8 * plain
+    assert step_bytes(shape, StepOption("f32"), 16) > 1.2 * plain
     # accumulation repeats the same batch, and keeps the gradients
-    accumulated = bytes_needed(shape, replace(BF16, accumulation=16), 16)
+    accumulated = step_bytes(shape, replace(BF16, accumulation=16), 16)
     assert accumulated == plain + 4 * shape.parameters
 
 

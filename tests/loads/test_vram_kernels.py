@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cases import each
 from cuda_on_cpu import Built, shared
-from vram_on_cpu import pointer
+from vram_on_cpu import array, pointer
 
 import acceptance.loads
 from acceptance.loads.vram.kernels import (
@@ -111,7 +111,7 @@ def assert_written_and_found_right(
     ):
         assert nothing(memory.sweep(sweep, blocks)), sweep
         expected = words.inverse() if words.inverse() in (sweep.reads, sweep.writes) else words
-        assert np.array_equal(memory.words, expected.array(0, count))
+        assert np.array_equal(memory.words, array(expected, 0, count))
 
 
 @each("words, count, blocks, descending", SAMPLE)
@@ -140,7 +140,7 @@ def test_whatever_the_order_and_the_blocks(
 def test_one_word_said_in_three_ways(built: Built, words: Words) -> None:
     memory = Memory(built, 4000).filled(words)
     for number in (0, 1, 2, 63, 64, 2047, 2048, 3998, 3999):
-        assert words.word(number) == int(memory.words[number]) == int(words.array(number, 1)[0])
+        assert words.word(number) == int(memory.words[number]) == int(array(words, number, 1)[0])
 
 
 @every
@@ -148,7 +148,7 @@ def test_large_numbers_as_on_the_largest_gpus(built: Built, words: Words) -> Non
     shift = (1 << 36) - TILE  # half a TiB
     memory = Memory(built, 2 * TILE + 3)
     memory.sweep(Sweep(None, words, 0, memory.words.size, shift))
-    assert np.array_equal(memory.words, words.array(shift, memory.words.size))
+    assert np.array_equal(memory.words, array(words, shift, memory.words.size))
     assert [int(word) for word in memory.words[-3:]] == [
         words.word(shift + 2 * TILE + n) for n in range(3)
     ]
@@ -194,7 +194,7 @@ def test_a_turn_repairs_what_it_told(built: Built, family: str) -> None:
     memory = Memory(built, 5 * TILE + 9).filled(words)
     memory.words[[0, 5000, 10248]] = 0xDEAD
     assert memory.sweep(Sweep(words, then, 0, memory.words.size)).wrong == 3
-    assert np.array_equal(memory.words, then.array(0, memory.words.size))
+    assert np.array_equal(memory.words, array(then, 0, memory.words.size))
     assert nothing(memory.verify(then))
 
 
@@ -269,7 +269,7 @@ def test_a_part_of_a_memory(built: Built) -> None:
     part = Sweep(None, words, 2 * TILE, 3 * TILE + 100, -TILE)
     memory.sweep(part)
     assert np.array_equal(
-        memory.words[2 * TILE : 5 * TILE + 100], words.array(TILE, 3 * TILE + 100)
+        memory.words[2 * TILE : 5 * TILE + 100], array(words, TILE, 3 * TILE + 100)
     )
     assert (memory.words[: 2 * TILE] == 7).all()
     assert (memory.words[5 * TILE + 100 :] == 7).all()
@@ -302,7 +302,7 @@ def test_stripes(built: Built, stripe: int, role: int, tiles: int, descending: b
     whole = tiles >> stripe + 1 << stripe + 1
     visited = (numbers < whole) & ((numbers >> stripe & 1) == role)
     expected = np.where(
-        visited, words.inverse().array(0, numbers.size), words.array(0, numbers.size)
+        visited, array(words.inverse(), 0, numbers.size), array(words, 0, numbers.size)
     )
     assert np.array_equal(memory.words, expected)
     assert sweep.words == int(visited.sum())

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 from cases import each
 from thoroughness import some
+from vram_on_cpu import array
 
 from acceptance.loads.vram import patterns
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
@@ -136,12 +137,12 @@ def test_each_pattern_expects_what_it_wrote(name: str, turn: int) -> None:
                 chosen = (tiles < whole) & ((tiles >> work.stripe & 1) == work.role)
             assert int(chosen.sum()) == work.words
             if work.reads:
-                expected = work.reads.array(first, work.count)[chosen]
+                expected = array(work.reads, first, work.count)[chosen]
                 assert np.array_equal(memory[swept][chosen], expected)
                 ones[swept][chosen] |= expected
                 zeros[swept][chosen] |= ~expected
             if work.writes:
-                memory[swept][chosen] = work.writes.array(first, work.count)[chosen]
+                memory[swept][chosen] = array(work.writes, first, work.count)[chosen]
     if name == "neighbours":  # the last stripe may be left out of the repeats, and is verified only
         return
     both = ones & zeros == np.uint64(ALL)
@@ -177,9 +178,9 @@ def test_block_move_finds_a_copy_that_does_nothing() -> None:
                     part = memory[work.begin : work.begin + work.count]
                     numbers = (work.begin + work.shift) % (1 << 64)
                     if work.reads:
-                        wrong += int((part != work.reads.array(numbers, work.count)).sum())
+                        wrong += int((part != array(work.reads, numbers, work.count)).sum())
                     if work.writes:
-                        part[:] = work.writes.array(numbers, work.count)
+                        part[:] = array(work.writes, numbers, work.count)
         assert wrong >= 64 * TILE
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from load_texts import by_name
+from plain_comparator import TorchComparator
 
 from acceptance.loads.burn import product
-from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
+from acceptance.loads.burn.compare import KINDS, wrong_elements
 from acceptance.loads.burn.contract import READINGS
 from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness

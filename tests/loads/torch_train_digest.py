@@ -23,7 +23,7 @@ from acceptance.loads.train.digest_log import Stamp, difference, from_numbers
 from acceptance.loads.train.digest_training import DigestTraining, Stamper, flip
 from acceptance.loads.train.digest_trials import trials
 from acceptance.loads.train.digest_worker import FAULT_KINDS, Fault, draw
-from acceptance.loads.train.shapes import TINY
+from acceptance.loads.train.shapes import MODELS, TINY
 
 FORMATS: tuple[DigestFormat, ...] = ("bf16", "tf32")
 STEPS = 4  # enough for a moment's bit to reach the weights
@@ -163,5 +163,7 @@ def test_too_little_memory_is_said_with_its_cure(
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(digest_training, "model", full)
+    monkeypatch.setattr(training, "_shape", MODELS["digest"])
+    monkeypatch.setattr(training, "_size", 4)
     with pytest.raises(CardError, match=r"needs about 7 GiB .*: end what else uses it"):
         training.run("bf16", None)

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 from cuda_on_cpu import Built
+from numpy.typing import NDArray
+
+from acceptance.loads.vram.words import _ADDED, _FIRST, _SECOND, _THIRD, Words
 
 WHOLE = 1 << 30  # bytes that the GPU has
 GB_S = 1e9  # what moves through it in a second of its own clock
@@ -129,3 +132,24 @@ def words(tensor: Any) -> np.ndarray[Any, Any]:
 def pointer(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
     """What a kernel is given of an array."""
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def array(words: Words, first: int, count: int) -> NDArray[np.uint64]:
+    """The words of `count` numbers from `first` on, by numpy."""
+    numbers = np.arange(count, dtype=np.uint64) + np.uint64(first)
+    return _many(words.family, numbers, words.seed) ^ np.uint64(words.mask)
+
+
+def _many(family: str, numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    half = np.uint64(32)
+    if family == "number":
+        return numbers
+    if family == "constant":
+        return np.zeros_like(numbers)
+    if family == "walk":
+        return np.uint64(1) << ((numbers + np.uint64(seed)) & np.uint64(63))
+    mixed = (numbers >> np.uint64(1)) * np.uint64(_FIRST) + np.uint64(seed)
+    mixed = (mixed ^ mixed >> half) * np.uint64(_SECOND)
+    even = mixed ^ mixed >> half
+    odd = (even << half | even >> half) * np.uint64(_THIRD) + np.uint64(_ADDED)
+    return np.where(numbers & np.uint64(1), odd ^ odd >> half, even)

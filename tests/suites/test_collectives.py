@@ -16,8 +16,8 @@ from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.parts import parse as parse_component
 from acceptance.expect import gpu_limits
 from acceptance.loads import asks
-from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WITH_MULTICAST, Ask
-from acceptance.loads.miscompare import of_arm
+from acceptance.loads.collective.contract import COLLECTIVE_VARIANTS, WITH_MULTICAST, Ask
+from acceptance.loads.miscompare import of_variant
 from acceptance.loads.protocol import parse
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
@@ -49,7 +49,7 @@ def done(
     seen: Inventory,
     spoil: Spoil = lambda _told: None,
     code: int = 0,
-    arms: Any = COLLECTIVE_ARMS,
+    arms: Any = COLLECTIVE_VARIANTS,
     **more: Any,
 ) -> Result:
     due = gpus(seen)
@@ -215,11 +215,11 @@ def wrong(check: str, arm: str) -> dict[str, Any]:
     }
 
 
-@each("check, arm", [(check, arm) for check in WRONG for arm in COLLECTIVE_ARMS])
+@each("check, arm", [(check, arm) for check in WRONG for arm in COLLECTIVE_VARIANTS])
 def test_a_wrong_element_is_counted_where_it_was(check: str, arm: Any) -> None:
     seen = linked(2)
     base, told, component = WRONG[check]
-    name = of_arm(base, arm)
+    name = of_variant(base, arm)
 
     def spoil(lines: list[dict[str, Any]]) -> None:
         lines.insert(1, wrong(check, arm))
@@ -298,7 +298,7 @@ def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> Non
 
 def test_the_load_is_one_program_that_sees_the_gpus_that_are_due() -> None:
     seen = linked(3)
-    for declared, arms in ((None, COLLECTIVE_ARMS), (MULTICAST, WITH_MULTICAST)):
+    for declared, arms in ((None, COLLECTIVE_VARIANTS), (MULTICAST, WITH_MULTICAST)):
         result = done(seen, via=via, arms=arms)
         programs = suite_box.Printed(lambda _part, result=result: result)
         assert asked(seen, result, declared, programs).outcome == "pass"

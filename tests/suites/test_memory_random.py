@@ -31,9 +31,7 @@ from acceptance.loads import asks, contract
 from acceptance.loads.cpu import memory_random
 from acceptance.loads.cpu.contract import MemoryRandom
 from acceptance.loads.cpu.cores import cores_of
-from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.cpu.memory_random import (
-    PlacementError,
     Slice,
     draw,
     fill,
@@ -46,6 +44,7 @@ from acceptance.loads.cpu.memory_random import (
     wrong_of,
 )
 from acceptance.loads.miscompare import WrongMemory
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output, parse
 from acceptance.machine.inventory import Cache, CoreGroup
 
@@ -137,7 +136,7 @@ def test_memory_that_is_not_shown_where_it_must_lie_measures_nothing(
 ) -> None:
     monkeypatch.setattr(memory_random, "where", lambda _: {0: 1048})
     why = rf"shows 0 of the 5\d* pages of core:{CPUS[1]} on socket1, where all must lie"
-    with pytest.raises(PlacementError, match=why):
+    with pytest.raises(LoadError, match=why):
         TwoSockets(tmp_path).run()
     assert '"reading"' not in capfd.readouterr().out
 
@@ -145,7 +144,8 @@ def test_memory_that_is_not_shown_where_it_must_lie_measures_nothing(
 # --- its parts ---
 
 CORES = cores_of(
-    {"socket0": ((0,), (1,), (2,)), "socket1": ((3,), (4,)), "socket2": ((5,), (6,), (7,))}
+    {"socket0": ((0,), (1,), (2,)), "socket1": ((3,), (4,)), "socket2": ((5,), (6,), (7,))},
+    set(range(8)),
 )
 SOCKETS = sockets_of(CORES)
 
@@ -177,7 +177,7 @@ def test_the_nodes_of_a_socket(tmp_path: Path, nodes: tuple[str, ...], told: str
             == list(range(len(nodes)))[: sum(map(bool, nodes))]
         )
     else:
-        with pytest.raises(PlacementError, match=told):
+        with pytest.raises(LoadError, match=told):
             nodes_of(SOCKETS, tmp_path)
 
 
@@ -196,7 +196,7 @@ def test_how_much_is_filled(
     cores: int, llc: int, gib: float, room: Mapping[int, int], filled: int | None
 ) -> None:
     if filled is None:
-        with pytest.raises(ArraysError, match="GiB is all that may be filled on these sockets"):
+        with pytest.raises(LoadError, match="GiB is all that may be filled on these sockets"):
             slice_words(cores, llc, gib, room)
     else:
         words = slice_words(cores, llc, gib, room)
@@ -247,7 +247,7 @@ def test_pages_elsewhere_or_nowhere(own: dict[int, int], there: int | None) -> N
     if there is None:
         require_placed({CORES[0]: own}, nodes, 100)
     else:
-        with pytest.raises(PlacementError, match=rf"shows {there} of the 100 pages of core:0 on"):
+        with pytest.raises(LoadError, match=rf"shows {there} of the 100 pages of core:0 on"):
             require_placed({CORES[0]: own}, nodes, 100)
 
 

@@ -24,7 +24,7 @@ from acceptance.loads.asks import ASKS
 from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import digest_contract
-from acceptance.loads.train.training_runs import TrainingRuns
+from acceptance.loads.train.digest_log import TrainingRuns
 from acceptance.process.command import ProgramResult
 from acceptance.session import loads
 from acceptance.session.loads import LoadFailed, Place, alone

@@ -1,10 +1,9 @@
-"""Bitwise comparison of results with the expected one: our own kernel on a GPU, torch anywhere.
+"""Bitwise comparison of results with the expected one, by our own kernel. Needs torch.
 
-Needs torch. Both count the wrong elements of each result, and how many of these are NaN and
-infinite. The kernel (`kernels/compare.cu`) reads each result once, and the expected one once for
-eight results: nine eighths of the least that any comparison must read, where a plain comparison of
-two buffers reads twice that least. torch's comparison is the reference for the kernel, and is used
-where there is no GPU.
+It counts the wrong elements of each result, and how many of these are NaN and infinite. The kernel
+(`kernels/compare.cu`) reads each result once, and the expected one once for eight results: nine
+eighths of the least that any comparison must read, where a plain comparison of two buffers reads
+twice that least. The tests have a comparison by plain torch, the reference for the kernel.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.role import Counts
-from acceptance.loads.card import CardError
+from acceptance.loads.card import CardError, wait
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor, words
 from acceptance.loads.mismatch import SEEN, ElementBits
@@ -35,19 +33,6 @@ KINDS = {
     "f8": 2,
     "i8": 0,
 }
-
-
-class Comparator(Protocol):
-    """Compares asynchronously: `start` queues the work, `counts` waits for it."""
-
-    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Begin to compare up to eight results of one shape with the expected one.
-
-        Returns a ticket for `counts`.
-        """
-
-    def counts(self, ticket: Any) -> list[Counts]:
-        """The counts of each result."""
 
 
 @functools.cache
@@ -76,13 +61,16 @@ class Results(ctypes.Structure):
 
 
 class KernelComparator:
-    """Comparison by our own kernel."""
+    """Comparison by our own kernel, asynchronously: `start` queues it, `counts` waits for it."""
 
     def __init__(self) -> None:
         self._kernels = Kernels("compare")
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Implements `Comparator`."""
+        """Begin to compare up to eight results of one shape with the expected one.
+
+        Returns a ticket for `counts`.
+        """
         import torch
 
         tally = torch.zeros(3 * RESULTS + 1, dtype=torch.int64, device=expected.device)
@@ -111,7 +99,7 @@ class KernelComparator:
         return counts, done, len(results), due, tally
 
     def counts(self, ticket: Any) -> list[Counts]:
-        """Implements `Comparator`."""
+        """The counts of each result."""
         counters, done, count, due, _ = ticket
         wait(done.query)
         found = counters.tolist()
@@ -121,24 +109,6 @@ class KernelComparator:
                 "compared by it"
             )
         return [(found[3 * r], found[3 * r + 1], found[3 * r + 2]) for r in range(count)]
-
-
-class TorchComparator:
-    """The reference: plain torch operations, on any device."""
-
-    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Implements `Comparator`."""
-        found = []
-        for one in results:
-            differs = words(one) != words(expected)
-            odd = (one[differs].isnan().sum(), one[differs].isinf().sum()) if kind else (0, 0)
-            found.append((int(differs.sum()), int(odd[0]), int(odd[1])))
-        return found
-
-    def counts(self, ticket: Any) -> list[Counts]:
-        """Implements `Comparator`."""
-        found: list[Counts] = ticket
-        return found
 
 
 def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[ElementBits], int]:

@@ -13,6 +13,7 @@ from acceptance.core.message import Listed, Values
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.gemm.contract import MULTIPLYING
 from acceptance.loads.miscompare import BURN_MISCOMPARES, COPY_MISCOMPARES, PEER_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput, LoadTable
 
@@ -62,6 +63,7 @@ class Ask(contract.Ask, tag="burn", frozen=True, kw_only=True):
 
     # With `plain` other readings are due.
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"plain"})
+    CLEARED: ClassVar[frozenset[str]] = MULTIPLYING
 
     def __post_init__(self) -> None:
         contract.require_each_once("dtypes", self.dtypes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypedDict
 
@@ -14,10 +15,9 @@ import numpy as np
 
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads import bits
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import steps
 from acceptance.loads.burn.role import BackgroundCopies
-from acceptance.loads.card import CardError, uuid
+from acceptance.loads.card import CardError, uuid, wait
 from acceptance.loads.contract import OWN
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
@@ -64,7 +64,7 @@ class HostWords:
         return self._words[begin : begin + PIECE // WORD]
 
 
-class CopyPath:
+class CopyPath(ABC):
     """One copy path, which begins again once its piece is compared, at most every `pause_s` s."""
 
     def __init__(
@@ -99,17 +99,17 @@ class CopyPath:
         self.pieces += 1
         return wrong
 
+    @abstractmethod
     def describe(self) -> CopyDifferences:
         """How the last compared piece differs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _queue(self) -> Any:
         """Queue all work of a turn; returns an event recorded after it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _differs(self) -> bool:
         """Whether the piece of this turn, which has arrived, is wrong."""
-        raise NotImplementedError
 
 
 class HostBoundPath(CopyPath):
@@ -161,13 +161,13 @@ class GpuBoundPath(CopyPath):
         self._tally = torch.empty(PLACES, dtype=torch.int64, device=f"cuda:{index}")
         self._found = torch.empty(PLACES, dtype=torch.int64, pin_memory=True)
 
+    @abstractmethod
     def _first(self) -> int:
         """The sequence number of this turn's first word."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _carry(self) -> None:
         """Queue the copy, between the spoiling and the comparison in the GPU's stream."""
-        raise NotImplementedError
 
     def _queue(self) -> Any:
         import torch

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import torch
 
 from acceptance.loads.burn import fault, product
-from acceptance.loads.burn.compare import KINDS, Comparator, wrong_elements
+from acceptance.loads.burn.compare import KINDS, KernelComparator, wrong_elements
 from acceptance.loads.burn.product import Operands, digest, operands
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import ChangedOperand, Counts, Proof, SlotPlaces
@@ -59,7 +60,7 @@ class TorchTurn:
     first_place: int
     group: int
     groups: int
-    comparator: Comparator
+    comparator: KernelComparator
     inject: str | None
     digests: list[str] = field(default_factory=list)
     stuck: fault.StuckBit | None = None
@@ -88,8 +89,6 @@ class TorchTurn:
             self._spoil(result, group * self.group + place, number + place)
 
     def _spoil(self, result: Tensor, slot: int, number: int) -> None:
-        import torch
-
         if self.inject is None:
             return
         fault.every_result(self.inject, self.dtype.short, result)
@@ -148,7 +147,7 @@ class TorchDevice:
         self,
         device: str,
         card: Card,
-        comparator: Comparator,
+        comparator: KernelComparator,
         inject: str | None = None,
         stoppage: fault.Stoppage | None = None,
     ) -> None:
@@ -158,7 +157,6 @@ class TorchDevice:
 
     def prove(self, dtype: Dtype, divisor: int) -> Proof:
         """Make and check the first product of every shape, of normal-random and whole numbers."""
-        import torch
 
         def fresh(size: int) -> Tensor:
             return torch.empty(-(-size // 8) * 8, dtype=torch.uint8, device=self._device)[:size]
@@ -208,8 +206,6 @@ class TorchDevice:
 
     def fill(self, size: int) -> None:
         """Allocate `size` bytes in one block."""
-        import torch
-
         self._piece = None
         for smaller in range(_STEPS):  # a peer may have allocated some meanwhile
             try:

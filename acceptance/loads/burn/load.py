@@ -46,11 +46,10 @@ from __future__ import annotations
 from typing import Any
 
 from acceptance.loads.burn import fault
-from acceptance.loads.burn.card import PatientCard, boot_s
 from acceptance.loads.burn.contract import Ask
 from acceptance.loads.burn.shape import divisor_for
 from acceptance.loads.burn.worker import BurnOptions, BurnWorker
-from acceptance.loads.card import CardError, gpu_identity
+from acceptance.loads.card import CardError, PatientCard, boot_s, gpu_identity
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.worker import report_absent
 from acceptance.loads.protocol import Output

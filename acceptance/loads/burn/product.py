@@ -11,14 +11,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
+from acceptance.loads.gemm.product import (
+    LISTED,
+    Product,
+    Tensor,
+    drawn,
+    formats,
+    multiplication,
+    odd,
+    spoil,
+    wrong_values,
+)
 from acceptance.loads.gemm.verification import judge_product, sampled_rows
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
 
-_INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, to keep memory use low
 _DIGEST_PIECE = 1 << 22
 # An odd constant of SplitMix64, as a signed number.
@@ -62,8 +73,6 @@ def operands(
 
     `take` allocates their memory, by number of bytes.
     """
-    import torch
-
     taken, _ = formats(dtype)
     parts = [take(size).view(taken) for size in operand_bytes(dtype, shapes)]
     deepest = max(shape.k for shape in shapes)
@@ -77,16 +86,12 @@ def operands(
 
 
 def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
-    import torch
-
     if kind == "whole":
         largest = dtype.largest(deepest)
         return torch.randint(
             -largest, largest + 1, (count,), device=random.device, generator=random
         )
-    wide = torch.float64 if dtype.short == "f64" else torch.float32
-    drawn = torch.randn(count, device=random.device, generator=random, dtype=wide)
-    return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+    return drawn(dtype, (count,), random)
 
 
 def digest(memory: Tensor) -> str:
@@ -95,8 +100,6 @@ def digest(memory: Tensor) -> str:
     The sum of its 64-bit words, each times an odd weight of its place, so a change of one word
     always changes it. The buffer's size is a multiple of eight bytes.
     """
-    import torch
-
     flat = memory.view(-1).view(torch.uint8).view(torch.int64)
     total = torch.zeros((), dtype=torch.int64, device=flat.device)
     for begin in range(0, flat.numel(), _DIGEST_PIECE):
@@ -111,7 +114,6 @@ def digest(memory: Tensor) -> str:
 # where float64 is fast. A GeForce has time for the sampled ones and a few blocks.
 REFERENCE_S = 0.5
 _ROWS = 256
-_LISTED = 4
 
 ProofResult = tuple[WrongReference | None, str]
 
@@ -136,8 +138,6 @@ def first_proof(
 def _by_float64(
     operands: Operands, shape: Shape, kind: ReferenceKind, result: Tensor
 ) -> ProofResult:
-    import torch
-
     a, b = operands.views(shape)
     wide = b.to(torch.float64)
     own, share = operands.dtype.bound(shape.k)
@@ -173,14 +173,8 @@ def _by_float64(
         largest = max(largest, float(error.max()))
         if share or own:
             worst = max(worst, float((error / allowed.clamp_(min=1e-300)).max()))
-        for i, j in wrong.nonzero()[: _LISTED - len(listed)].tolist() if here else ():
-            listed.append(
-                WrongValue(
-                    index=(rows[i], j),
-                    expected=repr(float(exact[i, j])),
-                    got=repr(float(got[i, j])),
-                )
-            )
+        if here:
+            listed += wrong_values(wrong, exact, got, LISTED - len(listed), rows)
         now_s = time.monotonic()
         # The sampled rows are not counted: they come first, while the library initializes.
         spent_s = now_s - began if began is not None else 0.0
@@ -212,8 +206,6 @@ def _by_float64(
 
 def _in_float64(matrix: Tensor, rows: list[int]) -> Tensor:
     """These rows; one by one where they do not follow each other, as one byte has no gathering."""
-    import torch
-
     if rows[-1] - rows[0] + 1 == len(rows):
         return matrix[rows[0] : rows[-1] + 1].to(torch.float64)
     return torch.stack([matrix[row].to(torch.float64) for row in rows])

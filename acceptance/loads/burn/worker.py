@@ -30,7 +30,7 @@ from acceptance.loads.miscompare import (
     Miscompare,
     WrongProduct,
 )
-from acceptance.loads.protocol import Lap, LapFormat, Output
+from acceptance.loads.protocol import HEARTBEAT_S, Heartbeat, Lap, LapFormat, Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn
 
@@ -90,12 +90,11 @@ class Format:
 GROUP = 8  # products compared at once; fewer where they are slow
 GROUP_S = 0.5
 LISTED = 64  # wrong products of a format reported one by one; all are counted
-_PROGRESS = 2000  # maximum number of lines, however long the burn
-_PROGRESS_S = 5.0
+_LINES = 2000  # of progress at most, however long the burn
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class _Series:
     """A series of products.
 
     `from_s` and `to_s` are seconds since boot, from the first product to the end of the last.
@@ -128,11 +127,13 @@ class BurnWorker:
     ) -> None:
         self._order, self._device, self._card, self._output = order, device, card, output
         self._beside, self._boot_s = beside, boot_s
-        self._done_s = self._said_s = 0.0
+        self._done_s = 0.0
+        every_s = max(HEARTBEAT_S, order.seconds / _LINES)
+        self._heartbeat = Heartbeat(output, order.seconds, every_s)
         self._room = ""
         self._filled = 1.0
         self._laps: list[tuple[float | str, ...]] = []
-        self._courses: list[tuple[float | str, ...]] = []
+        self._series_rows: list[tuple[float | str, ...]] = []
 
     def run(self, reserve_bytes: int) -> None:
         """Prove the first products of every format, then burn in turns. Raises CardError."""
@@ -175,7 +176,7 @@ class BurnWorker:
             )
             self._output.table(LAPS, LAP_COLUMNS, rows)
             if self._order.plain:
-                self._output.table(COURSES, COURSE_COLUMNS, self._courses[:LAP_ROWS])
+                self._output.table(COURSES, COURSE_COLUMNS, self._series_rows[:LAP_ROWS])
 
     def _prove(self, dtype: Dtype) -> Format:
         divisor = self._order.divisors.get(dtype.short, 1)
@@ -217,7 +218,7 @@ class BurnWorker:
                 )
         half_s = self._order.turn_s / (2 if self._order.plain else 1)
         before = one.products
-        done = self._course(one, turn, lap, half_s, verify=True)
+        done = self._series(one, turn, lap, half_s, verify=True)
         one.work = (one.work[0] + done.operations, one.work[1] + done.spent_s)
         one.first_last = (one.first_last[0] if lap else done.rate, done.rate)
         when = round(done.from_s, 3), round(done.to_s, 3)
@@ -225,13 +226,13 @@ class BurnWorker:
             (lap, one.dtype.short, done.rate, one.products - before, done.spent_s, *when)
         )
         if self._order.plain:
-            plain = self._course(one, turn, lap, half_s, verify=False)
+            plain = self._series(one, turn, lap, half_s, verify=False)
             one.plain = (one.plain[0] + plain.operations, one.plain[1] + plain.spent_s)
         self._inputs(one, turn, lap)
 
-    def _course(
+    def _series(
         self, one: Format, turn: FormatTurn, lap: int, seconds: float, *, verify: bool
-    ) -> _Course:
+    ) -> _Series:
         """Make products for `seconds`, until the last of them was compared."""
         ring, given, began_s = ResultRing(turn.groups), deque[Any](), self._boot_s()
         operations = done_s = owed = 0.0
@@ -257,28 +258,22 @@ class BurnWorker:
             self._beside.step()
             if len(given) > AHEAD:
                 done_s = self._card.seconds(begin, given.popleft())
-                self._progress(min(done_s, seconds))
+                now_s = self._done_s + min(done_s, seconds)
+                self._heartbeat.at(min(now_s, self._order.seconds))
         for made in ring.drain() if verify else ():
             self._compare(made if made.ticket is None else None, turn)
         for made in ring.drain() if verify else ():
             self._settle(made, one, turn, lap)
         spent_s = self._card.seconds(begin, self._card.mark())
-        done = _Course(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
+        done = _Series(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
         kind = "verified" if verify else "plain"
-        self._courses += (
+        self._series_rows += (
             [(one.dtype.short, kind, done.from_s, done.to_s, done.rate)]
             if self._order.plain
             else []
         )
         self._done_s += seconds
         return done
-
-    def _progress(self, within_s: float) -> None:
-        whole_s = self._order.seconds
-        now_s = min(self._done_s + within_s, whole_s)
-        if now_s - self._said_s >= max(_PROGRESS_S, whole_s / _PROGRESS):
-            self._said_s = now_s
-            self._output.progress(round(now_s, 1), whole_s)
 
     @staticmethod
     def _compare(made: ResultGroup | None, turn: FormatTurn) -> None:

@@ -17,17 +17,16 @@ from acceptance.core.limit import MIB
 from acceptance.core.message import Listed
 from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.loads import contract
-from acceptance.loads.collective.ladder import SIZES
-from acceptance.loads.collective.operation import Operation, pairs
+from acceptance.loads.collective.operation import SIZES, Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, MOST_RANKS, Numbers
 from acceptance.loads.contract import Due, ReadingKey, Seconds, Unproved
 from acceptance.loads.miscompare import (
     COLLECTIVE_MISCOMPARES,
     DISAGREEMENTS,
     PATH_MISCOMPARES,
-    CollectiveArm,
     CollectiveCheck,
-    of_arm,
+    CollectiveVariant,
+    of_variant,
 )
 from acceptance.loads.protocol import LoadOutput
 
@@ -44,14 +43,14 @@ SUMS: tuple[CollectiveCheck, ...] = ("all_reduce", "reduce_scatter")
 PAIR_OPERATIONS: tuple[CollectiveCheck, ...] = ("all_reduce", "all_gather")
 NODES = 2
 LATENCY = "collective_latency"
-# The arms of every run; a machine file may ask for the third one.
-COLLECTIVE_ARMS: tuple[CollectiveArm, ...] = ("default", "p2p_off")
-WITH_MULTICAST: tuple[CollectiveArm, ...] = get_args(CollectiveArm)
+# The variants of every run; a machine file may ask for the third one.
+COLLECTIVE_VARIANTS: tuple[CollectiveVariant, ...] = ("default", "p2p_off")
+WITH_MULTICAST: tuple[CollectiveVariant, ...] = get_args(CollectiveVariant)
 COLLECTIVES = "collectives"
 COLUMNS = ("arm", "operation", "component", "format", "bytes", "turns", "compared", "us", "GB/s")
 SLOW_PATHS = "collective_slow_paths"
 SLOW_PATH_COLUMNS = ("arm", "slow path", "tried", "GB/s", "again GB/s")
-NCCL_LOG = "nccl"  # the log of each rank, in each arm
+NCCL_LOG = "nccl"  # the log of each rank, in each variant
 
 Backend = Annotated[
     Literal["nccl", "gloo"], Meta(description="nccl between GPUs, gloo between processors")
@@ -66,7 +65,7 @@ Turns = Annotated[
 Grace = Annotated[Seconds, Meta(description="seconds that a rank may be late before it is hung")]
 Fault = Literal["wrong", "order", "unwritten", "lost", "die", "hang"]
 Row = Sequence[float | str]
-_RowKey = tuple[str, str, str, str]  # arm, operation, component and format
+_RowKey = tuple[str, str, str, str]  # variant, operation, component and format
 
 
 def rate_of(operation: CollectiveCheck) -> str:
@@ -93,9 +92,12 @@ class Ask(contract.Ask, tag="collective", frozen=True, kw_only=True):
     most: Size = SIZES[-1]
     turns: Turns = 5
     arms: Annotated[
-        tuple[CollectiveArm, ...],
-        Meta(min_length=1, description=f"one after the other; default {','.join(COLLECTIVE_ARMS)}"),
-    ] = COLLECTIVE_ARMS
+        tuple[CollectiveVariant, ...],
+        Meta(
+            min_length=1,
+            description=f"one after the other; default {','.join(COLLECTIVE_VARIANTS)}",
+        ),
+    ] = COLLECTIVE_VARIANTS
     grace: Grace = 60.0
     inject: Fault | None = None
 
@@ -106,29 +108,34 @@ class Ask(contract.Ask, tag="collective", frozen=True, kw_only=True):
         contract.require_each_once("arms", self.arms)
 
     def due(self, output: LoadOutput) -> Due:
-        """In each arm the rates and counts of all, of each rank and path; of GPUs NCCL's logs."""
+        """In each variant the rates and counts of all, each rank and path; of GPUs NCCL's logs."""
         gpus = tuple(map(Gpu, range(self.ranks)))
         on_gpus = self.backend == "nccl"
         readings: dict[ReadingKey, str] = {}
-        for arm in self.arms:
+        for variant in self.arms:
             units: dict[tuple[str, Component], str] = {
                 **{(rate_of(name), GPUS): "GB/s" for name in WHOLE_GROUP},
                 **({(LATENCY, GPUS): "us"} if on_gpus else {}),
                 (DISAGREEMENTS, GPUS): "count",
                 **{(COLLECTIVE_MISCOMPARES, gpu): "count" for gpu in gpus},
             }
-            for path in map(path_of, pairs(self.ranks) if arm != "multicast" else ()):
+            for path in map(path_of, pairs(self.ranks) if variant != "multicast" else ()):
                 units |= {
                     (rate_of("send_receive"), path): "GB/s",
                     (PATH_MISCOMPARES, path): "count",
                 }
-            readings |= {(of_arm(name, arm), where): unit for (name, where), unit in units.items()}
+            readings |= {
+                (of_variant(name, variant), where): unit for (name, where), unit in units.items()
+            }
         return Due(
             readings,
             tables={COLLECTIVES: COLUMNS},
             more_tables={SLOW_PATHS: SLOW_PATH_COLUMNS},
             logs=frozenset(
-                (of_arm(NCCL_LOG, arm), gpu) for arm in self.arms for gpu in gpus if on_gpus
+                (of_variant(NCCL_LOG, variant), gpu)
+                for variant in self.arms
+                for gpu in gpus
+                if on_gpus
             ),
         )
 
@@ -139,16 +146,16 @@ class Ask(contract.Ask, tag="collective", frozen=True, kw_only=True):
 
     def _operations(self) -> Iterator[tuple[_RowKey, Operation]]:
         """The operations that are due in the table."""
-        for arm in self.arms:
+        for variant in self.arms:
             for name in WHOLE_GROUP:
-                yield (arm, name, str(GPUS), "f32"), Operation(name, self.ranks)
+                yield (variant, name, str(GPUS), "f32"), Operation(name, self.ranks)
             for name, dtype in product(SUMS, ELEMENT_TYPES):
                 with suppress(ValueError):  # no exact sums of so many ranks
                     Numbers(dtype, self.ranks)
-                    yield (arm, name, str(GPUS), dtype), Operation(name, self.ranks)
-            for ends in pairs(self.ranks) if arm != "multicast" else ():
+                    yield (variant, name, str(GPUS), dtype), Operation(name, self.ranks)
+            for ends in pairs(self.ranks) if variant != "multicast" else ():
                 sent = Operation("send_receive", self.ranks, *ends)
-                yield (arm, "send_receive", str(path_of(ends)), "f32"), sent
+                yield (variant, "send_receive", str(path_of(ends)), "f32"), sent
 
 
 class PairAsk(contract.Ask, tag="collective_pair", frozen=True, kw_only=True):
@@ -215,14 +222,14 @@ class PairAsk(contract.Ask, tag="collective_pair", frozen=True, kw_only=True):
         _require_compared(output, due, (self.rank,))
 
 
-def _require_rates(output: LoadOutput, arms: Sequence[CollectiveArm]) -> None:
-    """Raise Unproved unless each rate stands in its arm's rows of the table."""
+def _require_rates(output: LoadOutput, variants: Sequence[CollectiveVariant]) -> None:
+    """Raise Unproved unless each rate stands in its variant's rows of the table."""
     rows = contract.table(output, COLLECTIVES).rows
     printed = {
-        (of_arm(f"collective_{operation}", arm), component, value)
-        for arm in arms
+        (of_variant(f"collective_{operation}", variant), component, value)
+        for variant in variants
         for of_row, operation, component, dtype, *_, value in rows
-        if (of_row, dtype) == (arm, "f32")
+        if (of_row, dtype) == (variant, "f32")
     }
     for one in output.readings:
         component = str(one.component)
@@ -242,11 +249,11 @@ def _require_compared(
     whole: set[_RowKey] = set()
     short: set[_RowKey] = set()
     for row in contract.table(output, COLLECTIVES).rows:
-        arm, name, component, dtype = map(str, row[:4])
-        key = arm, name, component, dtype
+        variant, name, component, dtype = map(str, row[:4])
+        key = variant, name, component, dtype
         (whole if key in due and _is_whole(row, due[key], at) else short).add(key)
     if lacking := sorted(due.keys() - whole | short):
-        names = dict.fromkeys(f"{name} {dtype} ({arm})" for arm, name, _, dtype in lacking)
+        names = dict.fromkeys(f"{name} {dtype} ({variant})" for variant, name, _, dtype in lacking)
         raise Unproved("load_uncompared", names=Listed(tuple(names)))
 
 

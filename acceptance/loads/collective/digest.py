@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from acceptance.core.parts import Component
 from acceptance.loads.collective.pattern import Array, mixed
+from acceptance.loads.miscompare import DifferingDigests
+from acceptance.loads.protocol import Output
 
 _MODULUS = 1 << 64
 
@@ -31,3 +33,16 @@ def differing(digests: Mapping[Component, str]) -> dict[str, tuple[Component, ..
     for component, one in digests.items():
         found[one] = (*found.get(one, ()), component)
     return found if len(found) > 1 else {}
+
+
+def report_differing(
+    output: Output, digests: Mapping[Component, str], found: str
+) -> dict[str, tuple[Component, ...]]:
+    """Report components with different digests of what must be the same; `found` says what.
+
+    Returns them by digest; empty where all have the same one.
+    """
+    groups = differing(digests)
+    if groups:
+        output.miscompare(DifferingDigests(check="digest", found=found, digests=groups))
+    return groups

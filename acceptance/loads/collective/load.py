@@ -3,22 +3,22 @@
     python -m acceptance.loads collective backend=nccl ranks=2 seconds=20
 
 One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. The operations
-are those of torch.distributed, over NCCL, or over gloo between processes without a GPU. Two arms,
-each with processes of its own: `default` as the machine comes, and `p2p_off` with
+are those of torch.distributed, over NCCL, or over gloo between processes without a GPU. Two
+variants, each with processes of its own: `default` as the machine comes, and `p2p_off` with
 NCCL_P2P_DISABLE=1. NCCL_* variables of the environment are removed, and NVLink multicast is off
-(NCCL_NVLS_ENABLE=0). A third arm runs only where it is asked for: `multicast` has it on
+(NCCL_NVLS_ENABLE=0). A third one runs only where it is asked for: `multicast` has it on
 (NCCL_NVLS_ENABLE=1), and leaves out send-receives, which have no use of it. NCCL writes a log for
 each rank, which is kept in the output.
 
-Each arm makes, each turn with numbers of its own (`pattern`):
+Each variant makes, each turn with numbers of its own (`pattern`):
 
 1. all-reduce and reduce-scatter of small and large size in bfloat16, float16 and int32;
 2. an all-reduce of random numbers, after which all ranks must hold the same bits;
 3. a send-receive from each rank to each other one, of a small and a large size; a path slower than
    SLOW of the median path is tried again, with the sender's and the receiver's best other paths;
 4. all-reduce, all-gather, reduce-scatter, all-to-all and broadcast (from rank 0) in float32, of the
-   largest size up to 1 GiB, then of every other one from 8 bytes (`ladder`) to `most` while
-   `seconds` of the arm last;
+   largest size up to 1 GiB, then of every other one from 8 bytes (`operation`) to `most` while
+   `seconds` of the variant last;
 5. between GPUs, all-reduces of 8 bytes in a CUDA graph, which no call of the host delays.
 
 A turn is timed alone at every rank, and the slowest rank counts. One turn of each size warms up;
@@ -30,7 +30,7 @@ up to 1 GiB, and `collective_send_receive` of `gpu0->gpu1`, of a path that was t
 second; `collective_latency` in microseconds. `collective_miscompares` counts wrong
 elements at each GPU, `collective_send_receive_miscompares` those of each path,
 `collective_disagreements` turns with random numbers after which ranks held different bits. Each
-other arm has the same readings, which end in its name (`_p2p_off`). The table `collectives` has
+other variant has the same readings, which end in its name (`_p2p_off`). The table `collectives` has
 every size, with how many elements were compared, `collective_slow_paths` what was tried again; the
 logs `nccl`, `nccl_p2p_off` and so on are NCCL's.
 
@@ -45,24 +45,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 import statistics
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from acceptance.core.limit import GIB
-from acceptance.core.parts import GPUS, Component, Gpu, listed
-from acceptance.loads.collective import ladder, nccl_environment, torch_group, worker
+from acceptance.core.parts import GPUS, Component
+from acceptance.loads.collective import worker
 from acceptance.loads.collective.contract import (
     COLLECTIVES,
     COLUMNS,
     LATENCY,
-    NCCL_LOG,
     SLOW_PATH_COLUMNS,
     SLOW_PATHS,
     SUMS,
@@ -72,27 +71,22 @@ from acceptance.loads.collective.contract import (
     path_of,
     rate_of,
 )
-from acceptance.loads.collective.digest import differing
-from acceptance.loads.collective.group import Join
-from acceptance.loads.collective.operation import Operation, pairs
+from acceptance.loads.collective.digest import report_differing
+from acceptance.loads.collective.group import Group, Join
+from acceptance.loads.collective.operation import Operation, affordable, fitting, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Numbers
-from acceptance.loads.collective.torch_group import TorchGroup
-from acceptance.loads.collective.worker import Done, Entered, Joined, LatencyStep, Step
+from acceptance.loads.collective.variant import Joined, VariantRank, VariantRun, forked
+from acceptance.loads.collective.worker import Done, Step, latency_step
 from acceptance.loads.miscompare import (
     COLLECTIVE_MISCOMPARES,
     DISAGREEMENTS,
     PATH_MISCOMPARES,
-    CollectiveArm,
     CollectiveCheck,
-    DifferingDigests,
     ElementType,
-    Miscompare,
-    of_arm,
+    of_variant,
 )
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
-ERRORS = (RankLost,)
 SMALL, LARGE = 4096, 16 * 2**20  # for NCCL's small and large protocols
 PATH = 128 * 2**20
 HEADLINE = GIB  # the largest size of a reading
@@ -100,100 +94,31 @@ RANDOM_TURNS = 3
 SLOW = 0.9  # of the median of all paths
 MOST_SLOW = 8  # paths that are tried again
 Row = tuple[str | float, ...]
-_PROGRESS_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class GpuRank:
-    """The process of one GPU, and the arm that it is of; `folder` is for NCCL's log."""
-
-    number: int
-    arm: CollectiveArm
-    folder: Path
-
-    @property
-    def component(self) -> Component:
-        """Its GPU."""
-        return Gpu(self.number)
-
-    @property
-    def log(self) -> Path:
-        """Where NCCL writes its log."""
-        return self.folder / f"nccl-{self.number}.log"
-
-    def prepare(self) -> None:
-        """Set the arm's variables of NCCL, and no others."""
-        nccl_environment.set_variables(self.arm, self.log)
-
-
-def _number(rank: GpuRank) -> int:
-    return rank.number
 
 
 @dataclass(slots=True)
-class ArmRun:
-    """One arm while it runs: its ranks, and what they found."""
+class CollectiveRun(VariantRun):
+    """One variant of the collectives while it runs, and what was found."""
 
-    ask: Ask | PairAsk
-    arm: CollectiveArm
-    ranks: Ranks[GpuRank]
-    output: Output
-    began: float
+    ask: Ask | PairAsk = field(kw_only=True)
     turns: int = 0
-    entered: set[GpuRank] = field(default_factory=set)
     wrong: Counter[Component] = field(default_factory=Counter)
     disagreements: int = 0
     rows: list[Row] = field(default_factory=list)
     slow: list[Row] = field(default_factory=list)
-    said: float = 0.0
-    joined: bool = False
-
-    def heard(self, rank: GpuRank, value: Miscompare | Entered) -> None:
-        """Take what a rank says besides its answers."""
-        if isinstance(value, Entered):
-            self.entered.add(rank)
-        else:
-            self.output.miscompare(value)
-
-    def collect(self, kind: str) -> dict[GpuRank, Any]:
-        """The answers of all ranks."""
-        return self.ranks.collect(kind, self.ask.grace, self.heard, self.progress)
-
-    def progress(self) -> None:
-        """Say how far the arm is, now and then, once the first line is out."""
-        spent = time.monotonic() - self.began
-        if self.joined and spent - self.said >= _PROGRESS_S:
-            self.said = spent
-            self.output.progress(round(min(spent, self.ask.seconds), 1), self.ask.seconds)
 
     def take(
         self, operation: Operation, dtype: ElementType, share: int, *, random: bool = False
-    ) -> dict[GpuRank, Done]:
-        """One turn. Raises RankLost, with the ranks that never arrived where it does not end."""
+    ) -> dict[VariantRank, Done]:
+        """One turn. Raises RankLost."""
         return self._step(Step(operation, dtype, share, self.turns, random))
 
-    def _step(self, step: Step | LatencyStep) -> dict[GpuRank, Done]:
+    def _step(self, step: Step) -> dict[VariantRank, Done]:
         self.turns += 1
-        self.entered.clear()
-        self.ranks.start(lambda _moment: step)
-        self.collect("ready")
-        self.ranks.start(lambda _moment: None)
-        try:
-            done = self.collect("done")
-        except RankSilent as error:
-            raise self.silent(error, step) from None
+        done: dict[VariantRank, Done] = self.do(step)
         for rank, one in done.items():
             self.wrong[step.component(rank.number)] += one.wrong
         return done
-
-    def silent(self, error: RankSilent, step: Step | LatencyStep) -> RankSilent:
-        """The error of a turn that does not end, with the ranks that never arrived."""
-        operation = step.operation
-        entered = {rank.component for rank in self.entered}
-        every = map(Gpu, range(operation.ranks))
-        absent = [component for component in every if component not in entered]
-        who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
-        return RankSilent(f"{error}: {who} at {operation.name} of {step.size} bytes")
 
     def measure(
         self, operation: Operation, dtype: ElementType, size: int, component: Component = GPUS
@@ -210,7 +135,7 @@ class ArmRun:
         value = operation.bus_rate(moved, median)
         self.rows.append(
             (
-                self.arm,
+                self.variant,
                 operation.name,
                 str(component),
                 dtype,
@@ -243,18 +168,11 @@ class ArmRun:
         operation = Operation("all_reduce", self.ask.ranks)
         for _ in range(RANDOM_TURNS):
             done = self.take(operation, "f32", min(LARGE, most) // ITEMSIZE["f32"], random=True)
-            digests = differing(
-                {Gpu(rank.number): done[rank].digest for rank in sorted(done, key=_number)}
-            )
-            if digests:
-                self.disagreements += 1
-                self.output.miscompare(
-                    DifferingDigests(
-                        check="digest",
-                        found="sums of random numbers that differ between ranks",
-                        digests=digests,
-                    )
-                )
+            digests: dict[Component, str] = {
+                rank.component: one.digest for rank, one in done.items()
+            }
+            found = "sums of random numbers that differ between ranks"
+            self.disagreements += bool(report_differing(self.output, digests, found))
 
     def paths(self, most: int) -> None:
         """A send-receive between the ranks of each ordered pair."""
@@ -271,7 +189,7 @@ class ArmRun:
         for ends, tried in slow.items():
             self.slow += [
                 (
-                    self.arm,
+                    self.variant,
                     str(path_of(ends)),
                     str(path_of(one)),
                     round(rates[one], 3),
@@ -303,26 +221,26 @@ class ArmRun:
         for size in sizes:
             for name in WHOLE_GROUP if size != headline else ():
                 left = self.ask.seconds - (time.monotonic() - self.began)
-                if ladder.affordable(size, headline, took[name], left):
+                if affordable(size, headline, took[name], left):
                     self.measure(Operation(name, self.ask.ranks), "f32", size)
                 else:
                     untried.append(f"{name} of {size} bytes")
         if untried:
-            self.output.note(f"{self.arm}: no time was left for {', '.join(untried)}")
+            self.output.note(f"{self.variant}: no time was left for {', '.join(untried)}")
 
     def latency(self) -> None:
         """All-reduces of the smallest size in a CUDA graph, where there are GPUs."""
-        operation = Operation("all_reduce", self.ask.ranks)
-        done = self._step(LatencyStep(operation, self.turns))
+        step = latency_step(self.ask.ranks, self.turns)
+        done = self._step(step)
         if all(one.seconds is not None for one in done.values()):
-            self.reading(LATENCY, "us", GPUS, slowest(operation, done) * 1e6)
+            self.reading(LATENCY, "us", GPUS, slowest(step.operation, done) * 1e6)
 
     def reading(self, base: str, unit: str, component: Component, value: float) -> None:
-        """A reading of this arm."""
-        self.output.reading(of_arm(base, self.arm), unit, component, value)
+        """A reading of this variant."""
+        self.output.reading(of_variant(base, self.variant), unit, component, value)
 
 
-def slowest(operation: Operation, done: Mapping[GpuRank, Done]) -> float:
+def slowest(operation: Operation, done: Mapping[VariantRank, Done]) -> float:
     """The seconds of the slowest rank that takes part."""
     return max(
         one.seconds
@@ -354,89 +272,73 @@ def slow_paths(
 Opening = Callable[[Sequence[str]], None]  # called with the UUID of every rank's GPU
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """An arm whose ranks have been forked and wait for their turn."""
+def entry(
+    backend: str, join: Join | None, meet: str | None = None, gpu: int | None = None
+) -> tuple[Join, Callable[[], object]]:
+    """How a rank joins the group, and how it loads its libraries before; `join` is for tests."""
+    if join is not None:
+        return join, lambda: None
+    # Each rank loads torch: its program does not.
+    load_libraries = partial(import_module, "acceptance.loads.collective.torch_group")
 
-    name: CollectiveArm
-    ranks: Ranks[GpuRank]
-    every: tuple[GpuRank, ...]
+    def enter(rank: int, ranks: int, folder: Path) -> Group:
+        from acceptance.loads.collective.torch_group import TorchGroup
 
+        return TorchGroup(backend, rank, ranks, folder, meet, gpu)
 
-def begin_arm(
-    ask: Ask,
-    name: CollectiveArm,
-    join: Join,
-    load_libraries: Callable[[], None],
-    folder: Path,
-) -> Arm:
-    """Fork the ranks of an arm: they load their libraries, and touch no GPU before their turn."""
-    inject = ask.inject if name == ask.arms[0] else None
-    every = tuple(GpuRank(number, name, folder) for number in range(ask.ranks))
-
-    def body(rank: GpuRank, connection: Connection) -> None:
-        load_libraries()
-        connection.recv()
-        fault: Any = inject if rank == every[-1] else None
-        worker.work(rank.number, ask.ranks, connection, join, rank.folder, name, fault)
-
-    return Arm(name, Ranks(every, body), every)
+    return enter, load_libraries
 
 
-def run_arm(ask: Ask, arm: Arm, output: Output, opening: Opening) -> ArmRun:
-    """One arm, from its ranks' start to its last reading. Raises RankLost."""
+def run_variant(run: CollectiveRun, opening: Opening) -> None:
+    """One variant, from its ranks' start to its last reading. Raises RankLost."""
     try:
-        run = _run_ranks(ask, arm, output, opening)
+        with run.ranks:
+            _measure(run, opening)
     finally:
         # What NCCL wrote tells most where ranks were lost.
-        for rank in arm.every:
-            if rank.log.is_file():
-                text = rank.log.read_text(encoding="utf-8", errors="replace")
-                output.log(of_arm(NCCL_LOG, arm.name), rank.component, text)
-    for rank in arm.every:
+        for rank in run.every:
+            rank.report_log(run.output)
+    for rank in run.every:
         run.reading(COLLECTIVE_MISCOMPARES, "count", rank.component, run.wrong[rank.component])
     run.reading(DISAGREEMENTS, "count", GPUS, run.disagreements)
-    return run
 
 
-def _run_ranks(ask: Ask, arm: Arm, output: Output, opening: Opening) -> ArmRun:
-    with arm.ranks as ranks:
-        run = ArmRun(ask, arm.name, ranks, output, time.monotonic())
-        ranks.start(lambda _moment: None)
-        joined: dict[GpuRank, Joined] = run.collect("joined")
-        opening([joined[rank].uuid for rank in arm.every])
-        run.joined = True
-        for about in sorted({one.about for one in joined.values()}):
-            output.note(f"{arm.name}: {about}")
-        room = min(one.free_bytes for one in joined.values())
-        sizes = [size for size in ladder.fitting(room, worker.WORK) if size <= ask.most]
-        run.sums(sizes[-1])
-        run.began, run.said = time.monotonic(), 0.0  # libraries are loaded, and the group has met
-        run.same_bits(sizes[-1])
-        if arm.name != "multicast":
-            run.paths(sizes[-1])
-        run.ladder(sizes)
-        run.latency()
-        ranks.start(lambda _moment: None)
-        run.collect("left")
-    return run
+def _measure(run: CollectiveRun, opening: Opening) -> None:
+    run.ranks.start(lambda _moment: None)
+    joined: list[Joined] = list(run.collect("joined").values())
+    opening([one.uuid for one in joined])
+    run.begin()
+    for about in sorted({one.about for one in joined}):
+        run.output.note(f"{run.variant}: {about}")
+    room = min(one.free_bytes for one in joined)
+    sizes = [size for size in fitting(room, worker.WORK) if size <= run.ask.most]
+    run.sums(sizes[-1])
+    run.begin()  # libraries are loaded, and the group has met
+    run.same_bits(sizes[-1])
+    if run.variant != "multicast":
+        run.paths(sizes[-1])
+    run.ladder(sizes)
+    run.latency()
+    run.leave()
 
 
 def run(ask: Ask, output: Output, join: Join | None = None) -> None:
-    """Run the arms one after the other; `join` is for tests.
+    """Run the variants one after the other; `join` is for tests.
 
     The ranks of all of them load their libraries at once, while no turn is timed. Raises RankLost,
     and ValueError where no size fits.
     """
-    entry, load_libraries = (
-        (partial(TorchGroup, ask.backend), torch_group.load_libraries)
-        if join is None
-        else (join, lambda: None)
-    )
+    own, load_libraries = entry(ask.backend, join)
     seen: list[str] = []
 
+    def body(rank: VariantRank, connection: Connection, fault: Any) -> None:
+        """Load the libraries, and touch no GPU before the variant's turn."""
+        load_libraries()
+        connection.recv()
+        worker.work(rank, ask.ranks, connection, own, fault)
+
     def opening(uuids: Sequence[str]) -> None:
-        """The first line, with the GPUs that the ranks of the first arm have."""
+        """The first line, with the GPUs that the ranks of the first variant have."""
         if not seen:
             seen.extend(uuids)
             output.hello(ask.load, {**ask.parameters(), "uuids": seen})
@@ -444,12 +346,12 @@ def run(ask: Ask, output: Output, join: Join | None = None) -> None:
             raise RuntimeError(f"the ranks have other GPUs than before: {', '.join(uuids)}")
 
     with contextlib.ExitStack() as stack:
-        arms = []
-        for name in ask.arms:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            arms.append(begin_arm(ask, name, entry, load_libraries, folder))
-            stack.enter_context(arms[-1].ranks)  # ends those whose turn never came
-        runs = [run_arm(ask, arm, output, opening) for arm in arms]
+        runs = []
+        for variant in ask.arms:
+            every, ranks = stack.enter_context(forked(ask, variant, body, logged=True))
+            runs.append(CollectiveRun(every, ranks, output, ask.grace, ask.seconds, ask=ask))
+        for one in runs:
+            run_variant(one, opening)
     output.table(COLLECTIVES, COLUMNS, [row for one in runs for row in one.rows])
     if slow := [row for one in runs for row in one.slow]:
         output.table(SLOW_PATHS, SLOW_PATH_COLUMNS, slow)

@@ -36,19 +36,16 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-import time
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from acceptance.core.parts import GPUS, Component
-from acceptance.loads.collective import nccl_environment, rendezvous, torch_group, worker
+from acceptance.loads.collective import rendezvous, worker
 from acceptance.loads.collective.contract import (
     COLLECTIVES,
     COLUMNS,
-    NCCL_LOG,
     NODES,
     PAIR_OPERATIONS,
     PairAsk,
@@ -56,44 +53,42 @@ from acceptance.loads.collective.contract import (
     rate_of,
 )
 from acceptance.loads.collective.group import Join
-from acceptance.loads.collective.load import SMALL, ArmRun, GpuRank
+from acceptance.loads.collective.load import SMALL, CollectiveRun, entry
 from acceptance.loads.collective.operation import Operation, pairs
 from acceptance.loads.collective.rendezvous import Peer, PeerLost
-from acceptance.loads.collective.torch_group import TorchGroup
-from acceptance.loads.collective.worker import Joined, LatencyStep, Step
+from acceptance.loads.collective.variant import NCCL_DEBUG, Joined, VariantRank
 from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, PATH_MISCOMPARES
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
-ERRORS = (RankLost, PeerLost)
 _GONE_S = 1.0  # for the end of the other program to arrive here
 _NETWORK = ("NCCL_", "GLOO_")  # what the site says of its network
 
 
-class NodeRank(GpuRank):
+class NodeRank(VariantRank):
     """The rank of this node. The site's variables of NCCL stay."""
 
     def prepare(self) -> None:
         """Have NCCL write its log."""
-        os.environ |= {**nccl_environment.NCCL_DEBUG, "NCCL_DEBUG_FILE": str(self.log)}
+        os.environ |= {**NCCL_DEBUG, "NCCL_DEBUG_FILE": str(self.log)}
 
 
 @dataclass(slots=True)
-class PairRun(ArmRun):
+class PairRun(CollectiveRun):
     """The turns of this node's rank, while the other node is there."""
 
     peer: Peer | None = None
 
     def progress(self) -> None:
         """Raise PeerLost as soon as the other program has ended."""
-        ArmRun.progress(self)
+        CollectiveRun.progress(self)
         if self.peer is not None:
             self.peer.require_alive()
 
-    def silent(self, error: RankSilent, step: Step | LatencyStep) -> RankSilent:
+    def silent(self, error: RankSilent, task: object) -> RankSilent:
         """The rank of this node waits in the operation, or it is late itself."""
         who = "the other node does not take part" if self.entered else str(error)
-        return RankSilent(f"{who}: {step.operation.name} of {step.size} bytes")
+        return RankSilent(f"{who}: {task}")
 
 
 def _measure(run: PairRun, component: Component, most: int) -> None:
@@ -117,11 +112,7 @@ def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, ask.within)
     meet = f"tcp://{ask.address}:{ask.port}"
-    entry, load_libraries = (
-        (partial(TorchGroup, ask.backend, meet=meet, gpu=ask.gpu), torch_group.load_libraries)
-        if join is None
-        else (join, lambda: None)
-    )
+    start, load_libraries = entry(ask.backend, join, meet, ask.gpu)
     greeting: rendezvous.Greeting = {
         "test": ask.test,
         "host": rendezvous.host(),
@@ -132,15 +123,14 @@ def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:
         "turns": ask.turns,
     }
     with tempfile.TemporaryDirectory() as folder:
-        rank: GpuRank = NodeRank(ask.rank, "default", Path(folder))
+        rank: VariantRank = NodeRank(ask.rank, "default", Path(folder))
 
-        def body(one: GpuRank, connection: Connection) -> None:
+        def body(one: VariantRank, connection: Connection) -> None:
             load_libraries()
             _, leads = connection.recv()
             if leads is not None:
                 os.environ.setdefault("GLOO_SOCKET_IFNAME", leads)
-            fault = ask.inject
-            worker.work(one.number, NODES, connection, entry, one.folder, one.arm, fault)
+            worker.work(one, NODES, connection, start, ask.inject)
 
         # Forked before the two meet: torch is loaded meanwhile.
         with Ranks((rank,), body) as ranks:
@@ -151,33 +141,30 @@ def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:
                     output.hello(ask.load, {**greeting, **ask.parameters()})
                     raise PeerLost(f"the two programs run on one host: {peer.host}")
                 try:
-                    turns = PairRun(ask, rank.arm, ranks, output, time.monotonic(), peer=peer)
-                    _run_rank(turns, rank, ask, greeting)
+                    own = PairRun((rank,), ranks, output, ask.grace, ask.within, ask=ask, peer=peer)
+                    _run_rank(own, rank, ask, greeting)
                     peer.finish(ask.grace)
                 except RankLost:
                     # A rank fails for want of the other, too.
                     peer.require_alive(_GONE_S)
                     raise
                 finally:
-                    if rank.log.is_file():
-                        text = rank.log.read_text(encoding="utf-8", errors="replace")
-                        output.log(NCCL_LOG, rank.component, text)
-    output.table(COLLECTIVES, COLUMNS, turns.rows)
+                    rank.report_log(output)
+    output.table(COLLECTIVES, COLUMNS, own.rows)
     output.end()
 
 
-def _run_rank(run: PairRun, rank: GpuRank, ask: PairAsk, greeting: rendezvous.Greeting) -> None:
-    peer, ranks = run.peer, run.ranks
+def _run_rank(run: PairRun, rank: VariantRank, ask: PairAsk, greeting: rendezvous.Greeting) -> None:
+    peer = run.peer
     assert peer is not None
-    ranks.start(lambda _moment: rendezvous.interface(peer.local))
+    run.ranks.start(lambda _moment: rendezvous.interface(peer.local))
     joined: Joined = run.collect("joined")[rank]
     about = {
         "uuids": [joined.uuid],
         "network": {name: value for name, value in os.environ.items() if name.startswith(_NETWORK)},
     }
     run.output.hello(ask.load, {**greeting, **ask.parameters(), **about})
-    run.joined = True
+    run.begin()
     run.output.note(joined.about)
     _measure(run, rank.component, ask.most)
-    ranks.start(lambda _moment: None)
-    run.collect("left")
+    run.leave()

@@ -22,6 +22,7 @@ numpy or torch alike; nothing here knows which.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -34,6 +35,8 @@ ELEMENT_TYPES: tuple[ElementType, ...] = get_args(ElementType)
 ITEMSIZE: Mapping[ElementType, int] = {"f32": 4, "bf16": 2, "f16": 2, "i32": 4}
 # The largest whole number up to which all are exact: 2 to the bits of the significand.
 EXACT: Mapping[ElementType, int] = {"f32": 2**24, "bf16": 2**8, "f16": 2**11, "i32": 2**31 - 1}
+# As kernels/collective.cu numbers them.
+FORMATS: Mapping[ElementType, int] = {"f32": 0, "i32": 1, "bf16": 2, "f16": 3}
 SPOILED = -1
 MOST_RANKS = 64
 LISTED = 4  # wrong elements listed in a report; all are counted
@@ -137,6 +140,25 @@ class Numbers:
         of_range = ((hashed & _LOW) + rank) % self.ranks
         within = (((hashed * (rank * _OF_RANK + 1)) >> 32) & _LOW) % self.width
         return of_range * self.width + within + 1
+
+
+class KernelRule(ctypes.Structure):
+    """A `Rule` as the kernels take it."""
+
+    _fields_ = (
+        ("first", ctypes.c_ulonglong),
+        ("share", ctypes.c_ulonglong),
+        ("total", ctypes.c_uint),
+        ("rank", ctypes.c_uint),
+        ("ranks", ctypes.c_uint),
+        ("width", ctypes.c_uint),
+    )
+
+
+def kernel_rule(numbers: Numbers, rule: Rule, turn: int) -> KernelRule:
+    """The rule of a turn for the kernels."""
+    first = numbers.first(turn, rule)
+    return KernelRule(first, rule.share, rule.total, rule.rank, numbers.ranks, numbers.width)
 
 
 def due(operation: Operation, rank: int, share: int) -> Rule:

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import acceptance
+from acceptance.loads.program import LoadError
 
 SIOCGIFADDR = 0x8915  # linux/sockios.h
 _BOOT = Path("/proc/sys/kernel/random/boot_id")  # random(4)
@@ -34,7 +35,7 @@ _CODE = (".py", ".cu")
 Greeting = Mapping[str, str | int | list[int]]
 
 
-class PeerLost(Exception):
+class PeerLost(LoadError):
     """The other node's program did not come, is another version, or is gone."""
 
 

@@ -1,52 +1,31 @@
-"""Groups of torch.distributed: NCCL between GPUs, gloo between processors."""
+"""Groups of torch.distributed: NCCL between GPUs, gloo between processors.
+
+Loading this takes seconds, and touches no GPU.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import statistics
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import distributed
+
 from acceptance.loads.card import MEMORY_SHARE, CardError
 from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import Numbers, Rule
+from acceptance.loads.collective.pattern import FORMATS, Numbers, Rule, kernel_rule
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.miscompare import ElementType
 
 WARM_REPLAYS, REPLAYS = 3, 5
-# As kernels/collective.cu numbers them.
-FORMATS: Mapping[ElementType, int] = {"f32": 0, "i32": 1, "bf16": 2, "f16": 3}
 _BLOCKS_EACH, _THREADS = 8, 256
 # About a millisecond: longer than Python takes to queue an operation, which is up to 150 us.
 _QUEUE_CYCLES = 2_000_000
 Tensor = Any  # torch.Tensor; torch is not installed where the types are checked
-
-
-def load_libraries() -> None:
-    """Import torch, which takes seconds and touches no GPU."""
-    import torch.distributed  # noqa: F401
-
-
-class KernelRule(ctypes.Structure):
-    """A `pattern.Rule` as the kernels take it."""
-
-    _fields_ = (
-        ("first", ctypes.c_ulonglong),
-        ("share", ctypes.c_ulonglong),
-        ("total", ctypes.c_uint),
-        ("rank", ctypes.c_uint),
-        ("ranks", ctypes.c_uint),
-        ("width", ctypes.c_uint),
-    )
-
-
-def kernel_rule(numbers: Numbers, rule: Rule, turn: int) -> KernelRule:
-    """The rule of a turn for the kernels."""
-    first = numbers.first(turn, rule)
-    return KernelRule(first, rule.share, rule.total, rule.rank, numbers.ranks, numbers.width)
 
 
 class TorchMemory:
@@ -58,14 +37,10 @@ class TorchMemory:
 
     def places(self, first: int, count: int) -> Tensor:
         """The numbers from `first` on."""
-        import torch
-
         return torch.arange(first, first + count, dtype=torch.int64, device=self.device)
 
     def buffer(self, dtype: ElementType, count: int) -> Tensor:
         """A new tensor."""
-        import torch
-
         types = {
             "f32": torch.float32,
             "bf16": torch.bfloat16,
@@ -88,8 +63,6 @@ class TorchMemory:
         """
         if self.device == "cpu":
             return None
-        import torch
-
         tally = torch.zeros(2, dtype=torch.int64, device=self.device)
         place = ctypes.c_void_p(tally.data_ptr())
         self._launch("compare_numbers", buffer, numbers, rule, turn, place)
@@ -117,16 +90,12 @@ class TorchMemory:
 
     def words(self, piece: Tensor) -> Tensor:
         """The bits of elements of four bytes."""
-        import torch
-
         return piece.view(torch.int32).to(torch.int64)
 
     def free_bytes(self) -> int:
         """Free memory of the GPU; of the processor's a share for each rank."""
         if self.device == "cpu":
             return int(MEMORY_SHARE * available_bytes()) // self._ranks
-        import torch
-
         return int(MEMORY_SHARE * torch.cuda.mem_get_info()[0])
 
 
@@ -146,8 +115,6 @@ class TorchGroup:
         meet: str | None = None,
         gpu: int | None = None,
     ) -> None:
-        import torch
-
         on_gpu = backend == "nccl"
         self._backend, self._rank, self._ranks = backend, rank, ranks
         self._place = meet or f"file://{folder}/meet"
@@ -164,9 +131,8 @@ class TorchGroup:
             torch.set_num_threads(1)  # the ranks share the processors
         self._gate = self.memory.buffer("f32", 1).fill_(0)
 
-    def _meet(self) -> None:
-        from torch import distributed
-
+    def meet(self) -> None:
+        """Meet all other ranks."""
         distributed.init_process_group(
             self._backend,
             init_method=self._place,
@@ -182,8 +148,6 @@ class TorchGroup:
         includes no wait for a late one. A GPU is kept busy until all is queued, so that the time is
         that of the operation and not of the program that queues it.
         """
-        import torch
-
         if self.memory.device != "cpu":
             torch.cuda._sleep(_QUEUE_CYCLES)
         self._wait_for_all()
@@ -200,10 +164,8 @@ class TorchGroup:
 
     def _wait_for_all(self) -> None:
         """A sum of one element, which no rank has before all ranks are there."""
-        from torch import distributed
-
         if not self._met:
-            self._meet()
+            self.meet()
         distributed.all_reduce(self._gate)
 
     def latency(self, buffer: Tensor, calls: int) -> float | None:
@@ -213,9 +175,6 @@ class TorchGroup:
         """
         if self.memory.device == "cpu":
             return None
-        import torch
-        from torch import distributed
-
         self._wait_for_all()
         distributed.all_reduce(buffer, distributed.ReduceOp.MAX)
         torch.cuda.synchronize()
@@ -238,8 +197,6 @@ class TorchGroup:
         return statistics.median(took[WARM_REPLAYS:])
 
     def _operate(self, operation: Operation, source: Tensor, destination: Tensor) -> None:
-        from torch import distributed
-
         match operation.name:
             case "all_reduce":
                 distributed.all_reduce(destination)
@@ -259,13 +216,9 @@ class TorchGroup:
                     self._exchange(distributed.irecv, destination, operation.source)
 
     def _exchange(self, way: Any, tensor: Tensor, other: int) -> None:
-        from torch import distributed
-
         for request in distributed.batch_isend_irecv([distributed.P2POp(way, tensor, other)]):
             request.wait()
 
     def leave(self) -> None:
         """Leave the group."""
-        from torch import distributed
-
         distributed.destroy_process_group()

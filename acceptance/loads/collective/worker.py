@@ -1,19 +1,13 @@
 """One rank of the load: it joins the group, and makes and verifies each step that it is sent.
 
-A turn has two parts, so that a rank that never arrives is known: each rank fills its buffers and
-says that it is ready, which needs no other rank; then all are sent on, and each says that it enters
-the operation before it does.
+It fills its buffers before it says that it is ready (`ranks.TaskPipe`).
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads.collective import digest, pattern
@@ -21,7 +15,9 @@ from acceptance.loads.collective.contract import Fault
 from acceptance.loads.collective.group import Group, Join, Memory
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import ITEMSIZE, Array, CollectiveFault, Numbers, Rule
-from acceptance.loads.miscompare import CollectiveArm, ElementType, WrongCollective
+from acceptance.loads.collective.variant import Joined, VariantRank
+from acceptance.loads.miscompare import ElementType, WrongCollective
+from acceptance.loads.ranks import TaskPipe
 
 # Elements made or compared at a time, and the memory that their intermediate values need: int64,
 # and about eight of them at once.
@@ -30,18 +26,25 @@ WORK = 12 * 8 * CHUNK
 INJECTED_TURN = 1
 LATENCY_CALLS = 50
 LATENCY_ELEMENTS = 2  # of int32: 8 bytes
-REPORTED = 8  # wrong results that a rank reports; all are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of one operation; a `random` one has random numbers, whose bits are compared."""
+    """One turn of one operation.
+
+    A `random` one has random numbers, whose bits are compared; `graph` is all-reduces of the
+    smallest size in a CUDA graph.
+    """
 
     operation: Operation
     dtype: ElementType
     share: int
     turn: int
     random: bool = False
+    graph: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.operation.name} of {self.size} bytes"
 
     @property
     def size(self) -> int:
@@ -55,42 +58,9 @@ class Step:
         return Gpu(rank)
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyStep:
+def latency_step(ranks: int, turn: int) -> Step:
     """All-reduces of the smallest size in a CUDA graph."""
-
-    operation: Operation
-    turn: int
-
-    @property
-    def dtype(self) -> ElementType:
-        """The format."""
-        return "i32"
-
-    @property
-    def size(self) -> int:
-        """S in bytes."""
-        return self.operation.size(LATENCY_ELEMENTS, ITEMSIZE[self.dtype])
-
-    def component(self, rank: int) -> Component:
-        """What a wrong element at this rank belongs to."""
-        return Gpu(rank)
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A rank whose device works: its free memory in bytes, its library, and its GPU's UUID."""
-
-    free_bytes: int
-    about: str
-    uuid: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entered:
-    """A rank is about to enter the operation of a turn."""
-
-    turn: int
+    return Step(Operation("all_reduce", ranks), "i32", LATENCY_ELEMENTS, turn, graph=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,57 +77,41 @@ class Done:
 
 
 def work(
-    rank: int,
-    ranks: int,
-    connection: Connection,
-    join: Join,
-    folder: Path,
-    arm: CollectiveArm,
-    inject: Fault | None,
+    rank: VariantRank, ranks: int, connection: Connection, join: Join, inject: Fault | None
 ) -> None:
     """The rank's whole sequence, until it is told to leave."""
-    group = join(rank, ranks, folder)
+    group, pipe = join(rank.number, ranks, rank.folder), TaskPipe(connection)
     connection.send(("joined", Joined(group.memory.free_bytes(), group.about, group.uuid)))
-    reported = 0
-    while True:
-        _, step = connection.recv()
-        if step is None:
-            group.leave()
-            connection.send(("left", None))
-            return
-        if isinstance(step, LatencyStep):
-            done, found = _latency(group, connection, step, rank)
-        else:
-            fault = inject if inject == "lost" or step.turn == INJECTED_TURN else None
-            done, found = _turn(group, connection, step, rank, fault)
-        if found is not None and (reported := reported + 1) <= REPORTED:
-            wrong = WrongCollective(
-                component=step.component(rank),
-                check=step.operation.name,
-                format=step.dtype,
-                arm=arm,
-                size=step.size,
-                turn=step.turn,
-                elements=found.elements,
-                unwritten=found.unwritten,
-                first=found.first,
+    for step in pipe.tasks():
+        fault = inject if inject == "lost" or step.turn == INJECTED_TURN else None
+        make = _latency if step.graph else _turn
+        done, found = make(group, pipe, step, rank.number, fault)
+        if found is not None:
+            pipe.report(
+                WrongCollective(
+                    component=step.component(rank.number),
+                    check=step.operation.name,
+                    format=step.dtype,
+                    arm=rank.variant,
+                    size=step.size,
+                    turn=step.turn,
+                    elements=found.elements,
+                    unwritten=found.unwritten,
+                    first=found.first,
+                )
             )
-            connection.send(("miscompare", wrong))
         connection.send(("done", done))
+    group.leave()
+    connection.send(("left", None))
 
 
-def _turn(
-    group: Group, connection: Connection, step: Step, rank: int, fault: Fault | None
-) -> tuple[Done, CollectiveFault | None]:
+Result = tuple[Done, CollectiveFault | None]
+
+
+def _turn(group: Group, pipe: TaskPipe, step: Step, rank: int, fault: Fault | None) -> Result:
     """One turn at this rank; its buffers are free when it returns."""
     source, destination = _fill(group.memory, step, 0 if fault == "order" else rank, rank)
-    connection.send(("ready", None))
-    connection.recv()
-    if fault == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if fault == "hang":
-        time.sleep(3600)
-    connection.send(("entered", Entered(step.turn)))
+    pipe.enter(fault)
     seconds = group.run(step.operation, source, destination)
     if fault == "wrong":
         destination[len(destination) // 2] = pattern.SPOILED
@@ -170,17 +124,13 @@ def _turn(
     return Done(seconds, 0 if found is None else found.elements, compared=compared), found
 
 
-def _latency(
-    group: Group, connection: Connection, step: LatencyStep, rank: int
-) -> tuple[Done, CollectiveFault | None]:
+def _latency(group: Group, pipe: TaskPipe, step: Step, rank: int, _fault: Fault | None) -> Result:
     """The time of one call, and how the buffer differs after all of them."""
     numbers = Numbers(step.dtype, step.operation.ranks)
-    places = group.memory.places(0, LATENCY_ELEMENTS)
-    buffer = group.memory.buffer(step.dtype, LATENCY_ELEMENTS)
+    places = group.memory.places(0, step.share)
+    buffer = group.memory.buffer(step.dtype, step.share)
     buffer[:] = numbers.own(rank, step.turn, places)
-    connection.send(("ready", None))
-    connection.recv()
-    connection.send(("entered", Entered(step.turn)))
+    pipe.enter()
     seconds = group.latency(buffer, LATENCY_CALLS)
     if seconds is None:
         return Done(None, 0), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
@@ -15,25 +15,19 @@ from acceptance.loads.miscompare import (
     OWN_COPY_MISCOMPARES,
     OWN_PEER_MISCOMPARES,
     VECTOR_MISCOMPARES,
+    TransferCheck,
 )
 from acceptance.loads.protocol import LoadOutput
 
-# The paths to, from and inside a GPU.
-PATHS = (
-    "copy_own_h2d",
-    "copy_own_d2h",
-    "copy_own_h2d_bidirectional",
-    "copy_own_d2h_bidirectional",
-    "copy_own_h2d_pageable",
-    "copy_own_d2h_pageable",
-    "copy_own_d2d",
-)
+# The paths to, from and inside a GPU; the last one of all goes to a peer.
+PATHS: tuple[TransferCheck, ...] = get_args(TransferCheck)[:-1]
+PEER_PATH: TransferCheck = get_args(TransferCheck)[-1]
 READINGS: Mapping[str, str] = {
     **dict.fromkeys(PATHS, "GB/s"),
     OWN_COPY_MISCOMPARES: "count",
     VECTOR_MISCOMPARES: "count",
 }
-PEER_READINGS: Mapping[str, str] = {"copy_own_p2p": "GB/s", OWN_PEER_MISCOMPARES: "count"}
+PEER_READINGS: Mapping[str, str] = {PEER_PATH: "GB/s", OWN_PEER_MISCOMPARES: "count"}
 PRODUCTS = "elementwise"
 PRODUCT_COLUMNS = ("elements", "MiB", "GB/s")
 ELEMENTS = tuple(65536 * 4**power for power in range(6))  # of the products, a row each

@@ -66,6 +66,7 @@ from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.contract import (
     ELEMENTS,
     PATHS,
+    PEER_PATH,
     PEER_READINGS,
     PRODUCT_COLUMNS,
     PRODUCTS,
@@ -73,7 +74,7 @@ from acceptance.loads.copy.contract import (
     pair_seconds,
 )
 from acceptance.loads.copy.pattern import WORD, first_number
-from acceptance.loads.copy.tally import CopyTally, Transfer, measure_copies
+from acceptance.loads.copy.tally import CopyTally, measure_copies
 from acceptance.loads.copy.transfers import (
     BidirectionalTransfer,
     DeviceToDevice,
@@ -82,13 +83,14 @@ from acceptance.loads.copy.transfers import (
     PageableTransfer,
     UnidirectionalTransfer,
 )
-from acceptance.loads.copy.turns import Turns, TurnsError
-from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
+from acceptance.loads.copy.turns import Turns
+from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.miscompare import (
     OWN_COPY_MISCOMPARES,
     OWN_PEER_MISCOMPARES,
     VECTOR_MISCOMPARES,
 )
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 
 CACHE_FACTOR = 4  # size of the buffers of a copy within the GPU, as a multiple of its L2 cache
@@ -100,27 +102,20 @@ _HOST_BUFFERS = 4
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
-class CopyError(Exception):
-    """The GPU or its memory does not meet the load's needs; the message is one sentence."""
-
-
-ERRORS: tuple[type[Exception], ...] = (CopyError, numa.NumaError, ArraysError, TurnsError)
-
-
 def require_peers(due: int, count: int) -> None:
-    """Raise CopyError unless as many peers are due as there are GPUs beside the load's own."""
+    """Raise LoadError unless as many peers are due as there are GPUs beside the load's own."""
     if count != due:
-        raise CopyError(
+        raise LoadError(
             f"CUDA shows {count} GPUs beside the load's own, and copies to {due} are due: give "
             f"peers={count}, or show it others (CUDA_VISIBLE_DEVICES)"
         )
 
 
 def require_host_memory(mib: int, available: int) -> None:
-    """Raise ArraysError where the host buffers would take over half of the available memory."""
+    """Raise LoadError where the host buffers would take over half of the available memory."""
     needed = _HOST_BUFFERS * mib * _MIB
     if 2 * needed > available:
-        raise ArraysError(
+        raise LoadError(
             f"the buffers need {needed / 2**30:.2f} GiB of host memory, more than half of the "
             f"{available / 2**30:.2f} GiB that are"
             " available: free memory"
@@ -130,11 +125,11 @@ def require_host_memory(mib: int, available: int) -> None:
 def local_words(free: int, l2_bytes: int) -> int:
     """Words of each buffer of a copy within a GPU with `free` bytes of free memory.
 
-    Raises CopyError where the buffers would be so small that the L2 cache could serve them.
+    Raises LoadError where the buffers would be so small that the L2 cache could serve them.
     """
     size = min(_LOCAL_BYTES, free // _LOCAL_SHARE // _MIB * _MIB)
     if size < max(_MIB, CACHE_FACTOR * l2_bytes):
-        raise CopyError(
+        raise LoadError(
             f"only {free / 2**30:.2f} GiB of the GPU's memory are free, too little for "
             f"buffers of {CACHE_FACTOR} times its L2 cache"
         )
@@ -167,7 +162,7 @@ class CopyRun:
         """Seconds of each path to a peer."""
         return pair_seconds(self.ask.seconds, len(self.peers))
 
-    def measure(self, transfer: Transfer, seconds: float) -> CopyTally:
+    def measure(self, transfer: UnidirectionalTransfer, seconds: float) -> CopyTally:
         """Measure one path, and report it at once."""
         tally = measure_copies(transfer, seconds, self.output.miscompare, self.ask.inject)
         self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
@@ -177,7 +172,7 @@ class CopyRun:
         self.output.progress(self.done_s, whole_s)
         return tally
 
-    def measure_own(self, transfer: Transfer) -> float:
+    def measure_own(self, transfer: UnidirectionalTransfer) -> float:
         """Measure one path of GPU 0 alone; returns GB/s."""
         tally = self.measure(transfer, self.ask.seconds)
         self.wrong += tally.wrong
@@ -186,7 +181,7 @@ class CopyRun:
     def host(self) -> None:
         """Measure the paths between host and GPU: pinned, bidirectional, pageable.
 
-        Raises ArraysError where the host buffers would take too much memory.
+        Raises LoadError where the host buffers would take too much memory.
         """
         import torch
 
@@ -261,7 +256,7 @@ class CopyRun:
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
         way = DeviceToDevice(source, destination, (uuid(0), uuid(index)))
         pair = Pair(OWN, Gpu(index))
-        path = UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way)
+        path = UnidirectionalTransfer(PEER_PATH, pair, count * WORD, way)
         tally = self.measure(path, self.pair_s)
         self.output.reading(OWN_PEER_MISCOMPARES, "count", pair, tally.wrong)
 
@@ -280,7 +275,7 @@ class CopyRun:
 def run(ask: Ask, output: Output) -> None:
     """Measure all paths, from the first to the last reading.
 
-    Raises CardError, the ERRORS, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     card = gpu_identity()
     import torch
@@ -296,21 +291,21 @@ def run(ask: Ask, output: Output) -> None:
         )
     )
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
-    course = CopyRun(ask, output, peers)
+    own = CopyRun(ask, output, peers)
     turns = Turns(None if ask.turns is None else Path(ask.turns), ask.link, output)
     with turns.beside():
-        course.measure_local(about.L2_cache_size)
+        own.measure_local(about.L2_cache_size)
         torch.cuda.empty_cache()
-        course.products(about.L2_cache_size)
+        own.products(about.L2_cache_size)
         torch.cuda.empty_cache()
         with turns.on_link():
-            course.host()
+            own.host()
             torch.cuda.empty_cache()
-    output.reading(OWN_COPY_MISCOMPARES, "count", OWN, course.wrong)
+    output.reading(OWN_COPY_MISCOMPARES, "count", OWN, own.wrong)
     if peers:
         with turns.alone():
             for index in peers:
-                course.peer(index)
+                own.peer(index)
             torch.cuda.empty_cache()
     for index in others:
         for name in PEER_READINGS if index not in peers else ():

@@ -12,9 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
-
-class NumaError(Exception):
-    """The kernel's text about a NUMA node is not understood; the message quotes it."""
+from acceptance.loads.program import LoadError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +32,14 @@ def pci_address(domain: int, bus: int, device: int) -> str:
 
 
 def placement(address: str, allowed: Set[int], root: Path = Path("/")) -> Placement:
-    """The CPUs beside the GPU at this PCI address; raises NumaError."""
+    """The CPUs beside the GPU at this PCI address; raises LoadError."""
     free = "host memory is wherever the kernel puts it"
     path = root / "sys/bus/pci/devices" / address / "numa_node"
     text = _content(path)
     if text is None:
         return Placement(frozenset(), f"the kernel shows no NUMA node of {address}: {free}")
     if not re.fullmatch(r"-1|\d{1,5}", text, re.ASCII):
-        raise NumaError(f"the NUMA node of {address} is not a number: {text!r}")
+        raise LoadError(f"the NUMA node of {address} is not a number: {text!r}")
     if text == "-1":
         return Placement(frozenset(), f"the firmware gives {address} no NUMA node: {free}")
     listed = _content(root / f"sys/devices/system/node/node{text}/cpulist")
@@ -61,12 +59,12 @@ def placement(address: str, allowed: Set[int], root: Path = Path("/")) -> Placem
 
 
 def cpu_list(text: str) -> frozenset[int]:
-    """The CPUs of a list in the kernel's format, 0-3,8,10-11; raises NumaError."""
+    """The CPUs of a list in the kernel's format, 0-3,8,10-11; raises LoadError."""
     cpus: set[int] = set()
     for part in text.split(",") if text else ():
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part, re.ASCII)
         if match is None:
-            raise NumaError(f"{text!r} is not a list of CPUs")
+            raise LoadError(f"{text!r} is not a list of CPUs")
         cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(cpus)
 
@@ -74,7 +72,7 @@ def cpu_list(text: str) -> frozenset[int]:
 def pin_process(address: str) -> str:
     """Pin this process to the CPUs beside the GPU at this address, where there are any.
 
-    Returns a sentence that says what was done. Raises NumaError.
+    Returns a sentence that says what was done. Raises LoadError.
     """
     found = placement(address, os.sched_getaffinity(0))
     if found.cpus:

@@ -1,19 +1,14 @@
-"""The loop around a timed copy: spoil, copy, compare, and repeat until the time is over.
-
-Standard library only.
-"""
+"""The loop around a timed copy: spoil, copy, compare, and repeat until the time is over."""
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
 
-from acceptance.core.parts import Component
-from acceptance.loads.copy.pattern import TransferFault
-from acceptance.loads.miscompare import TransferCheck, WrongTransfer
+from acceptance.loads.copy.transfers import UnidirectionalTransfer
+from acceptance.loads.miscompare import WrongTransfer
+from acceptance.loads.rate_tally import RateTally
 
 Report = Callable[[WrongTransfer], None]
 
@@ -22,57 +17,20 @@ REPORTED = 8  # wrong copies of one path reported in detail; all are counted
 _INJECTED_TURN = 1  # the first turn that is timed
 
 
-class Transfer(Protocol):
-    """One data path to measure; `counted` is the number of bytes that one copy counts for."""
-
-    name: TransferCheck
-    component: Component
-    counted: int
-
-    def ready(self) -> None:
-        """Spoil the destination, and write the source."""
-
-    def timed(self, times: int) -> float:
-        """Copy `times` times; returns the seconds taken."""
-
-    def fault(self) -> TransferFault | None:
-        """Compare the whole destination; None where it is right."""
-
-    def corrupt(self) -> None:
-        """Change one byte of the destination, for `--inject wrong`."""
-
-
 @dataclass(slots=True)
-class CopyTally:
-    """The results of one path's copies.
+class CopyTally(RateTally):
+    """The results of one path's copies: of all copies that were compared, some are timed."""
 
-    GB/s of each timed copy, and the number of copies compared and found wrong.
-    """
-
-    rates: list[float] = field(default_factory=list)
     compared: int = 0
-    wrong: int = 0
-
-    @property
-    def median(self) -> float:
-        """Median in GB/s."""
-        return statistics.median(self.rates)
 
     def summary(self, name: str) -> str:
         """A sentence for people."""
-        rates = (
-            f"best {max(self.rates):.2f}, median {self.median:.2f}, worst "
-            f"{min(self.rates):.2f} "
-            "GB/s"
-        )
-        return (
-            f"{name}: {rates} of {len(self.rates)} copies; {self.compared} compared whole, "
-            f"{self.wrong} wrong"
-        )
+        counts = f"{self.compared} compared whole, {self.wrong} wrong"
+        return f"{name}: {self.spread()} copies; {counts}"
 
 
 def measure_copies(
-    transfer: Transfer,
+    transfer: UnidirectionalTransfer,
     seconds: float,
     report: Report,
     inject: str | None = None,

@@ -9,9 +9,9 @@ queue before the GPU reaches them, and the time includes no delay of the host.
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 from acceptance.core.parts import Component
+from acceptance.loads.card import CudaCard, take
 from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import (
@@ -25,46 +25,37 @@ from acceptance.loads.copy.pattern import (
 from acceptance.loads.miscompare import TransferCheck
 
 
-class Direction(Protocol):
-    """Two buffers and the direction between them."""
+class ToDevice:
+    """To a buffer of a GPU, which compares it with words that it makes itself, from `first` on."""
+
+    first: int
+
+    def __init__(self, source: Tensor, destination: Tensor) -> None:
+        self.source, self.destination = source, destination
 
     def spoil(self) -> None:
-        """Spoil the destination, and write the source."""
-
-    def copy(self) -> None:
-        """Queue the copy."""
-
-    def fault(self) -> TransferFault | None:
-        """Compare the whole destination; None where it is right."""
-
-    def corrupt(self) -> None:
-        """Change a byte of the destination."""
-
-
-class HostToDevice:
-    """From a host buffer, which holds the words of `seed`, to a GPU buffer.
-
-    The GPU compares the destination with words that it makes itself.
-    """
-
-    def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
-        self.host, self.device, self.first = host, device, first_number(seed)
-
-    def spoil(self) -> None:
-        """Queue the overwriting of the destination."""
-        self.device.fill_(SPOILED)
+        """Queue the overwriting of the destination by its own GPU."""
+        self.destination.fill_(SPOILED)
 
     def copy(self) -> None:
         """Queue the copy; from pageable memory it also waits for it."""
-        self.device.copy_(self.host, non_blocking=True)
+        self.destination.copy_(self.source, non_blocking=True)
 
     def fault(self) -> TransferFault | None:
         """Compare the destination."""
-        return device_pattern.fault(self.device, self.first)
+        return device_pattern.fault(self.destination, self.first)
 
     def corrupt(self) -> None:
         """Change a byte of the destination."""
-        device_pattern.flip(self.device)
+        device_pattern.flip(self.destination)
+
+
+class HostToDevice(ToDevice):
+    """From a host buffer, which holds the words of `seed`, to a GPU buffer."""
+
+    def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
+        super().__init__(host, device)
+        self.first = first_number(seed)
 
 
 class DeviceToHost:
@@ -100,40 +91,28 @@ class DeviceToHost:
         self._words[self._words.size // 2] ^= self._words.dtype.type(1 << FLIPPED)
 
 
-class DeviceToDevice:
+class DeviceToDevice(ToDevice):
     """From a buffer of GPU 0 to one of the same GPU or of a peer, compared at the destination.
 
     Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: data of
     another turn or another GPU in the destination is wrong. The destination's GPU overwrites it
-    before the copy, makes the expected words, and compares.
+    before the copy, makes the expected words, and compares. The copy is queued on the source's GPU,
+    after all work queued on both.
     """
 
     def __init__(self, source: Tensor, destination: Tensor, uuids: tuple[str, str]) -> None:
-        self.source, self.destination, self.uuids = source, destination, uuids
-        self.turn = 0
-
-    @property
-    def first(self) -> int:
-        """The sequence number of this turn's first word."""
-        return first_of(*self.uuids, self.turn)
+        super().__init__(source, destination)
+        self.uuids, self.turn = uuids, 0
 
     def spoil(self) -> None:
-        """Queue the spoiling of the destination by its own GPU, then new words into the source."""
+        """Queue the spoiling of the destination, then this turn's words into the source."""
         self.turn += 1
-        self.destination.fill_(SPOILED)
+        self.first = first_of(*self.uuids, self.turn)
+        super().spoil()
         device_pattern.write(self.source, self.first)
 
-    def copy(self) -> None:
-        """Queue the copy on the source's GPU, after all work queued on both GPUs."""
-        self.destination.copy_(self.source, non_blocking=True)
 
-    def fault(self) -> TransferFault | None:
-        """Compare the destination."""
-        return device_pattern.fault(self.destination, self.first)
-
-    def corrupt(self) -> None:
-        """Change a byte of the destination."""
-        device_pattern.flip(self.destination)
+Direction = ToDevice | DeviceToHost
 
 
 class UnidirectionalTransfer:
@@ -150,15 +129,7 @@ class UnidirectionalTransfer:
 
     def timed(self, times: int) -> float:
         """Seconds from the copy's beginning to its end, by the GPU's clock."""
-        import torch
-
-        began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        began.record()
-        for _ in range(times):
-            self.way.copy()
-        ended.record()
-        ended.synchronize()
-        return float(began.elapsed_time(ended)) / 1e3
+        return take(CudaCard(), self.way.copy, times)
 
     def fault(self) -> TransferFault | None:
         """Compare the whole destination."""

@@ -14,11 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-
-
-class TurnsError(Exception):
-    """The files of the turns cannot be opened or locked; the message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +25,7 @@ class Turns:
     `link` names the group of its GPU. Without a `folder` it shares nothing, and never waits. Its
     output says when it begins to wait, when it has its turn, and how long both took.
 
-    Each method is a context that begins when the turn does. It raises TurnsError.
+    Each method is a context that begins when the turn does. It raises LoadError.
     """
 
     folder: Path | None
@@ -76,8 +73,8 @@ class Turns:
             took = time.monotonic() - locked
         self.output.note(f"{kind} turn on {name}: took {took:.1f} s")
 
-    def _refused(self, error: OSError) -> TurnsError:
-        return TurnsError(
+    def _refused(self, error: OSError) -> LoadError:
+        return LoadError(
             f"no turn by the files in {self.folder}: {error.strerror}: let the run lie on a "
             "filesystem with file locks (--out)"
         )

@@ -22,19 +22,39 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from acceptance.core.dtype import CpuDtype
 from acceptance.core.parts import CPU, Component
+from acceptance.loads.collective.digest import report_differing
 from acceptance.loads.cpu.contract import GEMM, Gemm
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
-from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
-from acceptance.loads.miscompare import DifferingDigests, Miscompare
-from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.cpu.cores import Core, cores_of, working
+from acceptance.loads.protocol import Heartbeat, Output
 
-ERRORS = (CoresError, RankLost)
-_PROGRESS_S = 5.0
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """A warm worker's message.
+
+    The digest of its first product, whether the integer check passed, and the library used.
+    """
+
+    digest: str
+    right: bool
+    library: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """A worker's result between start and deadline.
+
+    The number of products, the number of wrong ones, and the seconds of its own loop.
+    """
+
+    products: int
+    wrong: int
+    seconds: float
 
 
 def ratios(rates: dict[Core, float]) -> dict[Core, float]:
@@ -52,19 +72,6 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     return found
 
 
-def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[Component]]:
-    """Components by digest, where the first products of the cores differ; else empty.
-
-    Only cores whose first product passed the integer check count. That check compares values, this
-    one compares bits: two right products agree in both.
-    """
-    groups: dict[str, list[Component]] = {}
-    for core, answer in ready.items():
-        if answer.right:
-            groups.setdefault(answer.digest, []).append(core.component)
-    return groups if len(groups) > 1 else {}
-
-
 def conclude(
     output: Output,
     dtype: CpuDtype,
@@ -74,15 +81,11 @@ def conclude(
 ) -> None:
     """Write the readings from the workers' messages, and end the output."""
     miscompares, whole, of_core, of_others, products = GEMM[dtype]
-    groups = digest_outliers(ready)
-    if groups:
-        output.miscompare(
-            DifferingDigests(
-                check="digest",
-                found="first products that differ between cores",
-                digests={digest: tuple(cores) for digest, cores in groups.items()},
-            )
-        )
+    # Of those that passed the integer check, which compares values: this one compares bits.
+    digests: dict[Component, str] = {
+        core.component: one.digest for core, one in ready.items() if one.right
+    }
+    groups = report_differing(output, digests, "first products that differ between cores")
     for library in sorted({answer.library for answer in ready.values()}):
         output.note(f"products made by {library}")
     if not groups and all(answer.right for answer in ready.values()):
@@ -105,42 +108,21 @@ def conclude(
 
 
 def run(ask: Gemm, output: Output) -> None:
-    """Run the workers from fork to the last reading. Raises CoresError and RankLost."""
+    """Run the workers from fork to the last reading. Raises LoadError."""
     cores = cores_of(ask.cores)
-    require_allowed(cores)
     output.hello(ask.load, ask.parameters())
 
-    def body(core: Core, connection: Connection) -> None:
+    def body(core: Core, connection: Connection, fault: str | None) -> None:
         from acceptance.loads.cpu import (
             # imported here, so that the pinned worker loads numpy and the parent never does
             gemm_worker,
         )
 
-        inject = ask.inject if core == cores[-1] else None
-        gemm_worker.work(core, connection, ask.size, ask.dtype, inject)
+        gemm_worker.work(core, connection, ask.size, ask.dtype, fault)
 
-    def miscompare(_core: Core, wrong: Miscompare) -> None:
-        output.miscompare(wrong)
-
-    with Ranks(cores, body) as ranks:
-        ready = ranks.collect("ready", ask.grace, miscompare)
-        began = time.monotonic()
-        said = began
-
-        def tick() -> None:
-            nonlocal said
-            now = time.monotonic()
-            if now - said >= _PROGRESS_S:
-                said = now
-                output.progress(round(min(now - began, ask.seconds), 1), ask.seconds)
-
-        ranks.start(lambda moment: (moment, moment + ask.seconds))
-        laps = ranks.collect("lap", ask.seconds + ask.grace, miscompare, tick)
-        # In the order of the ask, not of arrival.
-        conclude(
-            output,
-            ask.dtype,
-            ask.size,
-            {core: ready[core] for core in cores},
-            {core: laps[core] for core in cores},
-        )
+    with working(ask, output, cores, body) as workers:
+        ready = workers.collect("ready")
+        began, progress = time.monotonic(), Heartbeat(output, ask.seconds)
+        workers.ranks.start(lambda moment: (moment, moment + ask.seconds))
+        laps = workers.collect("lap", ask.seconds, lambda: progress.at(time.monotonic() - began))
+        conclude(output, ask.dtype, ask.size, ready, laps)

@@ -20,12 +20,13 @@ from acceptance.core.parts import Component
 from acceptance.loads import bits
 from acceptance.loads.bits import Buffer, flip
 from acceptance.loads.cpu.cores import Core
-from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
+from acceptance.loads.cpu.gemm import LoopResult, WorkerReady
 from acceptance.loads.exact_product import Matrix, faults, operand
 from acceptance.loads.miscompare import Miscompare, WrongFirstProduct, WrongRepeat
-from acceptance.loads.ranks import sleep_until
+from acceptance.loads.ranks import REPORTED, sleep_until
 
 Multiply = Callable[[int, Buffer], None]
+Step = Callable[[int], None]  # of the number of the round
 
 FIRST = -1  # the turn of the product that is checked against integers; the timed ones count from 0
 
@@ -58,9 +59,6 @@ def inject_fault(kind: str, multiply: Multiply) -> Multiply:
     return faulty
 
 
-_REPORTED = 8  # miscompares reported in detail by one worker; all are counted
-
-
 @dataclass(slots=True)
 class ProductCheck:
     """The bitwise comparison of every later product with the first.
@@ -82,7 +80,7 @@ class ProductCheck:
         """
         if not bits.same_bits(self.first, self.result):
             self.wrong += 1
-            if self.wrong <= _REPORTED:
+            if self.wrong <= REPORTED:
                 seconds = round(time.monotonic() - self.began, 6)
                 self.report(
                     WrongRepeat(
@@ -115,6 +113,23 @@ def library() -> str:
     """The versions of numpy and BLAS, for the record."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index,call-overload,unused-ignore]
     return f"numpy {np.__version__}, BLAS {blas.get('name')} {blas.get('version')}"
+
+
+def run_loop(until: float, multiply: Step, check: Step) -> tuple[int, float]:
+    """Call multiply(0), check(0), multiply(1), check(1), ... until the monotonic time `until`.
+
+    Each is called at least once. Returns the number of rounds, and the seconds from the first call
+    to the end of the last.
+    """
+    count = 0
+    began = time.monotonic()
+    while True:
+        multiply(count)
+        check(count)
+        count += 1
+        now = time.monotonic()
+        if now >= until:
+            return count, now - began
 
 
 def work(core: Core, connection: Connection, size: int, dtype: str, inject: str | None) -> None:

@@ -27,18 +27,15 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
-import time
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from acceptance.core.parts import MEMORY
 from acceptance.loads.cpu.contract import BANDWIDTH, MemoryBandwidth
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
-from acceptance.loads.miscompare import Miscompare
+from acceptance.loads.cpu.cores import Core, cores_of, spent, working
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.rate_tally import RateTally
 
 BYTES_AN_ELEMENT = {"copy": 16, "triad": 24}
 # https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
@@ -48,33 +45,17 @@ _SMALLEST_BYTES = 16 * 2**20
 _SHARE = 0.5  # share of the available memory for all arrays of all workers
 _REPEAT_S = 0.1  # minimum; an uneven start of 0.1 ms is then a thousandth
 _COUNTED = 3
-_PROGRESS_S = 5.0
-
-
-class ArraysError(Exception):
-    """The arrays cannot have the size they need; the message is one sentence for the user."""
-
-
-ERRORS = (CoresError, ArraysError, RankLost)
-
-
-@dataclass(slots=True)
-class KernelTally:
-    """The results of one kernel's repeats: GB/s of each, and wrong elements in total."""
-
-    rates: list[float] = field(default_factory=list)
-    wrong: int = 0
 
 
 def available_bytes(root: Path = Path("/")) -> int:
     """Memory available without swapping, as the kernel estimates it (MemAvailable).
 
-    Raises ArraysError where the kernel does not report it.
+    Raises LoadError where the kernel does not report it.
     """
     text = (root / "proc/meminfo").read_text()
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
     if match is None:
-        raise ArraysError(
+        raise LoadError(
             "/proc/meminfo has no MemAvailable line: this load needs Linux 3.14 or later"
         )
     return int(match[1]) * 1024
@@ -83,7 +64,7 @@ def available_bytes(root: Path = Path("/")) -> int:
 def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, available: int) -> int:
     """Elements of each array of each worker.
 
-    The arrays exceed the caches and fit into memory; raises ArraysError where both are impossible.
+    The arrays exceed the caches and fit into memory; raises LoadError where both are impossible.
     """
     least = math.ceil(CACHE_FACTOR * llc_bytes / workers)  # bytes of one array of one worker
     array = (
@@ -93,13 +74,13 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
     )
     if array < least:
         needed = math.ceil(3 * least / 10**6)
-        raise ArraysError(
+        raise LoadError(
             f"arrays of {megabytes_per_core} MB a core fit into the cache: give "
             f"megabytes_per_core={needed} or more"
         )
     count = math.ceil(array / 8)
     if 24 * count * workers > _SHARE * available:
-        raise ArraysError(
+        raise LoadError(
             f"the arrays need {24 * count * workers / 2**30:.2f} GiB, more than half of the "
             f"{available / 2**30:.2f} GiB that are"
             " available: free memory"
@@ -108,58 +89,35 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
 
 
 def run(ask: MemoryBandwidth, output: Output) -> None:
-    """Run the workers from fork to the last reading.
-
-    Raises CoresError, ArraysError and RankLost.
-    """
+    """Run the workers from fork to the last reading. Raises LoadError."""
     cores = cores_of(ask.cores)
-    require_allowed(cores)
     count = elements(len(cores), ask.llc_bytes, ask.megabytes_per_core, available_bytes())
     output.hello(ask.load, {**ask.parameters(), "array_bytes": 8 * count})
 
-    def body(core: Core, connection: Connection) -> None:
+    def body(core: Core, connection: Connection, fault: str | None) -> None:
         from acceptance.loads.cpu import (
             # imported here, so that the pinned worker loads numpy and the parent never does
             memory_worker,
         )
 
-        memory_worker.work(core, connection, count, ask.inject if core == cores[-1] else None)
+        memory_worker.work(core, connection, count, fault)
 
-    def miscompare(_core: Core, wrong: Miscompare) -> None:
-        output.miscompare(wrong)
-
-    tallies = {kernel: KernelTally() for kernel in BYTES_AN_ELEMENT}
-    with Ranks(cores, body) as ranks:
+    tallies = {kernel: RateTally() for kernel in BYTES_AN_ELEMENT}
+    with working(ask, output, cores, body) as workers:
 
         def repeat(kernel: str, passes: int) -> float:
             """One repeat on all cores; returns its seconds."""
-            ranks.start(lambda moment: (moment, kernel, passes))
-            done = ranks.collect("done", ask.grace, miscompare)
-            tallies[kernel].wrong += sum(wrong for _, _, wrong in done.values())
-            took: float = max(ended for _, ended, _ in done.values()) - min(
-                began for began, _, _ in done.values()
-            )
-            return took
+            done = workers.do(lambda moment: (moment, kernel, passes)).values()
+            tallies[kernel].wrong += sum(one.wrong for one in done)
+            return spent(done)
 
-        ranks.collect("ready", ask.grace, miscompare)
+        workers.collect("ready")
         passes = {kernel: math.ceil(_REPEAT_S / max(repeat(kernel, 1), 1e-6)) for kernel in tallies}
-        began = said = time.monotonic()
-        while (now := time.monotonic()) - began < ask.seconds or len(
-            tallies["triad"].rates
-        ) < _COUNTED:
-            if now - said >= _PROGRESS_S:
-                said = now
-                output.progress(round(min(now - began, ask.seconds), 1), ask.seconds)
+        for _ in workers.rounds(_COUNTED):
             for kernel, tally in tallies.items():
                 moved = BYTES_AN_ELEMENT[kernel] * count * len(cores) * passes[kernel]
                 tally.rates.append(moved / repeat(kernel, passes[kernel]) / 1e9)
     for kernel, tally in tallies.items():
-        output.note(
-            f"{kernel}: best {max(tally.rates):.2f}, median {statistics.median(tally.rates):.2f}, "
-            f"worst {min(tally.rates):.2f} GB/s"
-            f" of {len(tally.rates)} repeats of {passes[kernel]} passes"
-        )
-        rate, miscompares = BANDWIDTH[kernel]
-        output.reading(rate, "GB/s", MEMORY, statistics.median(tally.rates))
-        output.reading(miscompares, "count", MEMORY, tally.wrong)
+        output.note(f"{kernel}: {tally.spread()} repeats of {passes[kernel]} passes")
+        tally.report(output, BANDWIDTH[kernel], MEMORY)
     output.end()

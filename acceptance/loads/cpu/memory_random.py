@@ -38,25 +38,26 @@ import mmap
 import os
 import re
 import signal
-import statistics
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.parts import Component
-from acceptance.loads.copy.numa import NumaError, cpu_list
+from acceptance.loads.copy.numa import cpu_list
 from acceptance.loads.cpu.contract import MemoryRandom, component_of, random_names
-from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
-from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, ArraysError, available_bytes
-from acceptance.loads.miscompare import Miscompare, WrongElement, WrongMemory
+from acceptance.loads.cpu.cores import Core, Done, cores_of, spent, working
+from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, available_bytes
+from acceptance.loads.miscompare import WrongElement, WrongMemory
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks, sleep_until
+from acceptance.loads.ranks import TaskPipe, sleep_until
+from acceptance.loads.rate_tally import RateTally
 
 if TYPE_CHECKING:  # numpy is loaded by the pinned workers only
     import numpy as np
@@ -76,17 +77,8 @@ _SHARE = 0.9  # of the free memory, for slices and workers
 _WORKER = 128 * MIB  # Python, numpy, and the list of places with the words gathered from them
 _PLACED = 0.99  # of a slice on its own socket
 _COUNTED = 3
-_PROGRESS_S = 5.0
-_TOLD = 8  # wrong words in a report, and reports of a core
+_TOLD = 8  # wrong words in a report
 _DRAWS = 1 << 63  # where the sequence of places begins; that of the words begins at 0
-
-
-class PlacementError(Exception):
-    """The memory does not lie where it must, or that is not shown; one sentence for the user."""
-
-
-# OSError: where the kernel grants no such mapping.
-ERRORS = (CoresError, ArraysError, PlacementError, NumaError, RankLost, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,28 +98,6 @@ class Slice:
     def address(self) -> int:
         """The address of its first byte in this load's memory, slice after slice."""
         return self.number * self.words * WORD
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One core's turn: when it began and ended, wrong words, and processor seconds.
-
-    `verified_s` went into the comparison, `spent_s` into the whole turn.
-    """
-
-    began: float
-    ended: float
-    wrong: int
-    verified_s: float
-    spent_s: float
-
-
-@dataclass(slots=True)
-class Tally:
-    """The turns of one component: GB/s of each, and wrong words in total."""
-
-    rates: list[float] = field(default_factory=list)
-    wrong: int = 0
 
 
 # --- what the parent knows ---
@@ -151,7 +121,7 @@ def partner(core: Core, shift: int, sockets: Mapping[str, Sequence[Core]]) -> Co
 def nodes_of(sockets: Mapping[str, Sequence[Core]], root: Path) -> dict[str, frozenset[int]]:
     """The NUMA nodes of each socket, by its cores.
 
-    Raises PlacementError where a socket has none or two sockets share one, and NumaError.
+    Raises LoadError where a socket has none or two sockets share one.
     """
     cpus = {
         int(folder.name.removeprefix("node")): cpu_list((folder / "cpulist").read_text().strip())
@@ -164,7 +134,7 @@ def nodes_of(sockets: Mapping[str, Sequence[Core]], root: Path) -> dict[str, fro
     if not all(found.values()) or len(frozenset().union(*found.values())) != sum(
         map(len, found.values())
     ):
-        raise PlacementError(
+        raise LoadError(
             "the kernel's NUMA nodes do not tell the memory of these sockets apart: name all "
             "cores as one socket"
         )
@@ -172,13 +142,13 @@ def nodes_of(sockets: Mapping[str, Sequence[Core]], root: Path) -> dict[str, fro
 
 
 def free_bytes(nodes: frozenset[int], root: Path) -> int:
-    """The free memory of these nodes. Raises PlacementError where the kernel does not show it."""
+    """The free memory of these nodes. Raises LoadError where the kernel does not show it."""
     total = 0
     for node in nodes:
         path = root / f"sys/devices/system/node/node{node}/meminfo"
         match = re.search(r"(?m)^Node \d+ MemFree:\s+(\d+) kB$", path.read_text())
         if match is None:
-            raise PlacementError(f"{path} has no MemFree line: the kernel does not show it")
+            raise LoadError(f"{path} has no MemFree line: the kernel does not show it")
         total += int(match[1]) * 1024
     return total
 
@@ -186,14 +156,14 @@ def free_bytes(nodes: frozenset[int], root: Path) -> int:
 def slice_words(cores: int, llc_bytes: int, gib: float, room: Mapping[int, int]) -> int:
     """Words of each core's slice: `gib` in all and more than the caches, or what fits.
 
-    `room` is the free memory for each number of cores that share it. Raises ArraysError where what
+    `room` is the free memory for each number of cores that share it. Raises LoadError where what
     fits does not leave the caches.
     """
     fits = min(_SHARE * free / sharing - _WORKER for sharing, free in room.items())
     least = math.ceil(max(CACHE_FACTOR * llc_bytes / cores, 1) / _PAGE) * _PAGE
     size = min(max(gib * GIB / cores, least), fits)
     if size < least:
-        raise ArraysError(
+        raise LoadError(
             f"{max(size, 0) * cores / GIB:.2f} GiB is all that may be filled on these sockets, and "
             f"{least * cores / GIB:.2f} GiB leave the caches: free memory (`free -h`, "
             "`numastat -m`); `sync; echo 3 > /proc/sys/vm/drop_caches` as root frees that of files"
@@ -220,11 +190,11 @@ def pages_by_node(text: str, address: int) -> dict[int, int]:
 def require_placed(
     found: Mapping[Core, Mapping[int, int]], nodes: Mapping[str, frozenset[int]], pages: int
 ) -> None:
-    """Raise PlacementError unless nearly all pages of each core's slice are on its own socket."""
+    """Raise LoadError unless nearly all pages of each core's slice are on its own socket."""
     for core, own in found.items():
         there = sum(count for node, count in own.items() if node in nodes[core.group])
         if there < _PLACED * pages:
-            raise PlacementError(
+            raise LoadError(
                 f"the kernel shows {there} of the {pages} pages of {core.component} on "
                 f"{core.group}, where all must lie: free memory there (`numastat -m`), and switch "
                 "swap off"
@@ -322,9 +292,8 @@ def work(
         arrays[0][places[0]] ^= np.uint64(1 << 17)
     connection.send(("filled", None))
     libc = ctypes.CDLL(None, use_errno=True)
-    told = 0
-    while True:
-        _, (moment, turn) = connection.recv()
+    pipe = TaskPipe(connection)
+    for moment, turn in pipe.tasks():
         if turn is None:
             for array in arrays:
                 array[:: _PAGE // WORD].max()  # maps every page
@@ -349,16 +318,17 @@ def work(
         wrong = wrong_of(places, got, of)
         now = time.process_time()
         got.fill(0)  # a turn that gathers nothing is found
-        if wrong is not None and (told := told + 1) <= _TOLD:
-            found = WrongMemory(
-                component=component,
-                check="ram",
-                pattern="random",
-                number=turn // len(reads),
-                found_s=time.clock_gettime(time.CLOCK_BOOTTIME),
-                **wrong,
+        if wrong is not None:
+            pipe.report(
+                WrongMemory(
+                    component=component,
+                    check="ram",
+                    pattern="random",
+                    number=turn // len(reads),
+                    found_s=time.clock_gettime(time.CLOCK_BOOTTIME),
+                    **wrong,
+                )
             )
-            connection.send(("miscompare", found))
         count = 0 if wrong is None else wrong["words"]
         connection.send(("done", Done(began, ended, count, now - verified, now - spent)))
 
@@ -375,10 +345,9 @@ def where(address: int) -> dict[int, int]:
 
 
 def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
-    """Run the ranks from fork to the last reading; raises one of ERRORS. `root` is for tests."""
+    """Run the ranks from fork to the last reading; raises LoadError. `root` is for tests."""
     cores = cores_of(ask.cores)
     sockets = sockets_of(cores)
-    require_allowed(cores)
     room = {len(cores): available_bytes(root)}
     nodes = nodes_of(sockets, root) if len(sockets) > 1 else {}
     for socket, own in nodes.items():
@@ -394,27 +363,23 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
     def component(core: Core, kind: int) -> Component:
         return component_of(core.group, partner(core, kind, sockets).group)
 
-    def body(core: Core, connection: Connection) -> None:
+    def body(core: Core, connection: Connection, fault: str | None) -> None:
         reads = [(component(core, kind), slices[partner(core, kind, sockets)]) for kind in kinds]
-        work(core, connection, reads, ask.inject if core == cores[-1] else None)
+        work(core, connection, reads, fault)
 
-    def miscompare(_core: Core, wrong: Miscompare) -> None:
-        output.miscompare(wrong)
-
-    tallies: dict[Component, Tally] = defaultdict(Tally)
+    tallies: dict[Component, RateTally] = defaultdict(RateTally)
     verified_s = spent_s = 0.0
-    with Ranks(cores, body) as ranks:
+    with working(ask, output, cores, body) as workers:
 
         def ready() -> None:
-            ranks.start(lambda moment: (moment, None))
-            placed = ranks.collect("ready", ask.grace, miscompare)
+            workers.ranks.start(lambda moment: (moment, None))
+            placed = workers.collect("ready")
             if len(sockets) > 1:
                 require_placed(placed, nodes, slice_pages(words))
 
         def take(turn: int) -> None:
             nonlocal verified_s, spent_s
-            ranks.start(lambda moment: (moment, turn))
-            done: dict[Core, Done] = ranks.collect("done", ask.grace, miscompare)
+            done = workers.do(lambda moment: (moment, turn))
             verified_s += sum(one.verified_s for one in done.values())
             spent_s += sum(one.spent_s for one in done.values())
             by_component: dict[Component, list[Done]] = defaultdict(list)
@@ -422,21 +387,14 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
                 by_component[component(core, turn % len(kinds))].append(one)
             for name, turns in by_component.items():
                 tallies[name].wrong += sum(one.wrong for one in turns)
-                took = max(one.ended for one in turns) - min(one.began for one in turns)
                 if turn >= len(kinds):  # one of each kind goes before those that count
-                    tallies[name].rates.append(WORD * GATHERED * len(turns) / took / 1e9)
+                    tallies[name].rates.append(WORD * GATHERED * len(turns) / spent(turns) / 1e9)
 
-        ranks.collect("filled", ask.grace, miscompare)
+        workers.collect("filled")
         ready()
         for turn in kinds:
             take(turn)
-        began = said = time.monotonic()
-        while (now := time.monotonic()) - began < ask.seconds or turn < (
-            (_COUNTED + 1) * len(kinds) - 1
-        ):
-            if now - said >= _PROGRESS_S:
-                said = now
-                output.progress(round(min(now - began, ask.seconds), 1), ask.seconds)
+        for _ in workers.rounds(_COUNTED):
             for _ in kinds:
                 turn += 1
                 take(turn)
@@ -447,11 +405,6 @@ def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
         f"{verified_s / spent_s:.0%} of the processor time of the turns"
     )
     for name, tally in tallies.items():
-        rate, miscompares = random_names(name)
-        output.note(
-            f"{name}: best {max(tally.rates):.3f}, median {statistics.median(tally.rates):.3f}, "
-            f"worst {min(tally.rates):.3f} GB/s of {len(tally.rates)} turns"
-        )
-        output.reading(rate, "GB/s", name, statistics.median(tally.rates))
-        output.reading(miscompares, "count", name, tally.wrong)
+        output.note(f"{name}: {tally.spread(3)} turns")
+        tally.report(output, random_names(name), name)
     output.end()

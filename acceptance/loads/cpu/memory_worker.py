@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance.loads import bits
-from acceptance.loads.cpu.cores import Core
+from acceptance.loads.cpu.cores import Core, Done
 from acceptance.loads.exact_product import spread
 from acceptance.loads.miscompare import WrongArray
-from acceptance.loads.ranks import sleep_until
+from acceptance.loads.ranks import TaskPipe, sleep_until
 
 Array = NDArray[np.float64]
 
@@ -104,9 +104,7 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
     """
     arrays = Arrays.allocate(count, core.cpu)
     connection.send(("ready", None))
-    turn = 0
-    while True:
-        _, (start, kernel, passes) = connection.recv()
+    for turn, (start, kernel, passes) in enumerate(TaskPipe(connection).tasks()):
         run, fault = (
             (arrays.copy, arrays.copy_fault)
             if kernel == "copy"
@@ -126,5 +124,4 @@ def work(core: Core, connection: Connection, count: int, inject: str | None) -> 
             wrong = WrongArray(component=core.component, check=kernel, repeat=turn // 2, **found)
             connection.send(("miscompare", wrong))
         bits.spoil(arrays.a, turn)
-        connection.send(("done", (began, ended, 0 if found is None else found["elements"])))
-        turn += 1
+        connection.send(("done", Done(began, ended, 0 if found is None else found["elements"])))

@@ -12,7 +12,18 @@ from acceptance.loads.contract import OWN, Due, Seconds
 from acceptance.loads.protocol import LoadOutput
 
 LARGEST = 32768
+# Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
+ROOM = 0.75
 COLUMNS = ("n", "TFLOP/s")
+# They change how the libraries multiply.
+MULTIPLYING = frozenset(
+    {
+        "NVIDIA_TF32_OVERRIDE",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+        "CUBLAS_WORKSPACE_CONFIG",
+        "CUBLASLT_WORKSPACE_SIZE",
+    }
+)
 SIZES = tuple(2**power for power in range(7, 16))  # sizes that builders publish, a row each
 
 Size = Annotated[int, Meta(ge=64, le=LARGEST, multiple_of=16)]
@@ -32,6 +43,7 @@ class Ask(contract.Ask, tag="gpu_gemm", frozen=True, kw_only=True):
     inject: Literal["wrong", "slow"] | None = None
 
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"size"})  # a small GPU's is smaller
+    CLEARED: ClassVar[frozenset[str]] = MULTIPLYING
 
     def __post_init__(self) -> None:
         contract.require_each_once("dtypes", self.dtypes)

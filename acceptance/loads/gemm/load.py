@@ -45,14 +45,6 @@ from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, 
 from acceptance.loads.protocol import Output
 
 INPUTS = "normal-random"
-# Environment variables that change how the libraries multiply. They are removed, so that they
-# cannot change the measurement.
-STRAYS = (
-    "NVIDIA_TF32_OVERRIDE",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUBLASLT_WORKSPACE_SIZE",
-)
 
 
 def run(ask: Ask, output: Output) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.miscompare import WrongPlace
+from acceptance.loads.miscompare import WrongPlace, WrongValue
+from acceptance.loads.mismatch import OddCounts, ProductDifference
 
 Tensor = Any
 _BLOCK = 1024  # rows made or read at a time, to keep memory use low
 _INT8_DEVIATION = 32.0
 _THREADS = 8
-_LISTED = 4
+LISTED = 4  # wrong elements of a result that are listed; all are counted
 
 
 def formats(dtype: Dtype) -> tuple[Any, Any]:
@@ -64,16 +65,18 @@ def normal(dtype: Dtype, size: int, device: str) -> Product:
 
     They are the same each time on GPUs of one model.
     """
+    return _product(dtype, size, device, lambda rows, random: drawn(dtype, (rows, size), random))
+
+
+def drawn(dtype: Dtype, shape: tuple[int, ...], random: Any) -> Tensor:
+    """Normal-random numbers of a format, on the generator's device and not yet in its type."""
     import torch
 
-    def draw(rows: int, random: Any) -> Tensor:
-        wide = torch.float64 if dtype.short == "f64" else torch.float32
-        drawn = torch.randn(rows, size, device=device, generator=random, dtype=wide)
-        return (
-            drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
-        )
-
-    return _product(dtype, size, device, draw)
+    wide = torch.float64 if dtype.short == "f64" else torch.float32
+    numbers = torch.randn(shape, device=random.device, generator=random, dtype=wide)
+    if dtype.short == "i8":
+        return numbers.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127)
+    return numbers
 
 
 def whole_product(dtype: Dtype, size: int, device: str) -> Product:
@@ -161,20 +164,6 @@ def digest(result: Tensor) -> str:
     return f"{int(total) & (2**64 - 1):016x}"
 
 
-class OddCounts(TypedDict):
-    """The numbers of NaN and of infinite elements."""
-
-    nan: int
-    infinite: int
-
-
-class ProductDifference(OddCounts):
-    """How the product of a `WrongRepeat` differs."""
-
-    elements: int
-    first: tuple[WrongPlace, ...]
-
-
 def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
     """How two results differ bit for bit; None where they do not."""
     import torch
@@ -186,17 +175,31 @@ def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
     digits = 2 * expected.element_size()
     mask = 16**digits - 1
     listed = []
-    for i, j in places[:_LISTED].tolist():
-        old, new = int(want[i, j]) & mask, int(have[i, j]) & mask
+    for place in map(tuple, places[:LISTED].tolist()):
+        old, new = int(want[place]) & mask, int(have[place]) & mask
         listed.append(
             WrongPlace(
-                index=(i, j),
+                index=place,
                 expected=f"{old:0{digits}x}",
                 got=f"{new:0{digits}x}",
                 xor=f"{old ^ new:0{digits}x}",
             )
         )
     return {"elements": len(places), **odd(got), "first": tuple(listed)}
+
+
+def wrong_values(
+    wrong: Tensor, expected: Tensor, got: Tensor, most: int = LISTED, rows: list[int] | None = None
+) -> tuple[WrongValue, ...]:
+    """The first of the elements that are `wrong`; `rows` are the numbers of the rows, if others."""
+    return tuple(
+        WrongValue(
+            index=place if rows is None else (rows[place[0]], *place[1:]),
+            expected=repr(float(expected[place])),
+            got=repr(float(got[place])),
+        )
+        for place in map(tuple, wrong.nonzero()[:most].tolist())
+    )
 
 
 def odd(numbers: Tensor) -> OddCounts:

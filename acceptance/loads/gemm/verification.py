@@ -18,15 +18,13 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from dataclasses import dataclass
 from typing import Any
 
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import (
-    OddCounts,
+    LISTED,
     Product,
-    ProductDifference,
     Tensor,
     difference,
     digest,
@@ -35,22 +33,16 @@ from acceptance.loads.gemm.product import (
     spoil,
     whole_product,
     words,
+    wrong_values,
 )
+from acceptance.loads.gemm.worker import VerificationResult
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
+from acceptance.loads.mismatch import ProductDifference, RemadeDigest
 
 BANDS = 64
 _BLOCK = 1024
-_LISTED = 4
 _ROWS = 256
 _VECTORS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationResult:
-    """The findings on the first products, one entry a product, and notes about them."""
-
-    findings: tuple[WrongReference, ...]
-    notes: tuple[str, ...]
 
 
 def sampled_rows(size: int) -> list[int]:
@@ -117,14 +109,6 @@ def judge_product(product: Product, kind: ReferenceKind) -> tuple[WrongReference
         text += ", none is allowed"
     if not wrong.any() and not any(strange.values()):
         return None, text
-    listed = tuple(
-        WrongValue(
-            index=(rows[i], j),
-            expected=repr(float(exact[i, j])),
-            got=repr(float(got[i, j])),
-        )
-        for i, j in wrong.nonzero()[:_LISTED].tolist()
-    )
     found = WrongReference(
         component=OWN,
         dtype=product.dtype.short,
@@ -132,7 +116,7 @@ def judge_product(product: Product, kind: ReferenceKind) -> tuple[WrongReference
         rows=len(rows),
         elements=int(wrong.sum()),
         **strange,
-        first=listed,
+        first=wrong_values(wrong, exact, got, rows=rows),
     )
     return found, text
 
@@ -178,20 +162,17 @@ def judge_in_integers(
     looked = sorted(wrong)[:BANDS]
     exact, _ = reference(Product(dtype, a, b, result, lambda: None), looked)
     got = torch.stack([result[row].to(exact.device).to(torch.float64) for row in looked])
-    places = (exact != got).nonzero().tolist()
+    differ = exact != got
     # The other arithmetic may not say which elements: then the rows alone are named.
-    listed = tuple(
-        WrongValue(
-            index=(looked[i], j), expected=repr(float(exact[i, j])), got=repr(float(got[i, j]))
-        )
-        for i, j in places[:_LISTED]
-    ) or tuple(WrongValue(index=(row,)) for row in looked[:_LISTED])
+    listed = wrong_values(differ, exact, got, rows=looked) or tuple(
+        WrongValue(index=(row,)) for row in looked[:LISTED]
+    )
     finding = WrongReference(
         component=OWN,
         dtype=dtype.short,
         check=kind,
         rows=rows,
-        elements=max(len(wrong), len(places), int(unsound.sum())),
+        elements=max(len(wrong), int(differ.sum()), int(unsound.sum())),
         **odd(result),
         first=listed,
     )
@@ -217,13 +198,6 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
             for row in range(0, len(matrix), _ROWS)
         ]
     )
-
-
-class RemadeDigest(OddCounts):
-    """The digest of a first product, and that of the same product made again, with its oddities."""
-
-    expected: str
-    got: str
 
 
 class FormatTrial:

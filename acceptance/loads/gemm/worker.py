@@ -9,43 +9,35 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from acceptance.core.dtype import GEMM_READINGS
-from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.card import Card, CardError, counted_work, take, times_for
 from acceptance.loads.contract import OWN
-from acceptance.loads.gemm.contract import COLUMNS, by_size
+from acceptance.loads.gemm.contract import COLUMNS, ROOM, by_size
 from acceptance.loads.gemm.dtypes import Dtype
-from acceptance.loads.gemm.product import ProductDifference
 from acceptance.loads.gemm.table import Prepare, operations, rows
-from acceptance.loads.gemm.verification import RemadeDigest
 from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
-from acceptance.loads.protocol import Output
+from acceptance.loads.mismatch import ProductDifference, RemadeDigest
+from acceptance.loads.protocol import Heartbeat, Output
 
 SMALLER = 4096  # the judged size on a GPU that is too small for the requested one
-# Maximum share of the GPU's total memory; the driver, the library and a display use the rest.
-ROOM = 0.75
 COOL_S = 0.5
 SHORT_S = 0.1
-_PROGRESS_S = 5.0
 
 
-class Verification(Protocol):
-    """The outcome of the first products."""
+@dataclass(frozen=True, slots=True)
+class VerificationResult:
+    """The findings on the first products, one entry a wrong product, and notes about them."""
 
-    @property
-    def findings(self) -> tuple[WrongReference, ...]:
-        """The errors, one entry a wrong product."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on the errors' sizes."""
+    findings: tuple[WrongReference, ...]
+    notes: tuple[str, ...]
 
 
 class Trial(Protocol):
-    """The products of one format; `verification.Trial` makes them on a GPU."""
+    """The products of one format; `verification.FormatTrial` makes them on a GPU."""
 
     def multiply(self) -> None:
         """Queue one product."""
 
-    def verify(self) -> Verification:
+    def verify(self) -> VerificationResult:
         """Make and check the first products."""
 
     def release(self) -> None:
@@ -80,7 +72,7 @@ class GemmOptions:
 
 
 @dataclass(slots=True)
-class _Course:
+class _State:
     """The state of one format."""
 
     dtype: Dtype
@@ -123,7 +115,7 @@ class GemmWorker:
         self._order, self._card, self._output = order, card, output
         self._trial_of, self._prepare = trial_of, prepare
         self._clock, self._sleep = clock, sleep
-        self._said_s = 0.0
+        self._heartbeat = Heartbeat(output, order.seconds * len(order.dtypes))
 
     def run(self) -> None:
         """Measure every format from cool; then the tables; then every format sustained.
@@ -137,56 +129,45 @@ class GemmWorker:
                 f"{free / 2**30:.1f} GiB are free:"
                 " end what uses the GPU"
             )
-        courses = []
+        states = []
         for dtype in self._order.dtypes:
-            courses.append(self._begin(dtype))
-            courses[-1].trial.release()
-        for course in courses:
-            self._table(course)
-        for turn, course in enumerate(courses):
-            self._sustain(course, turn * self._order.seconds)
-            course.trial.release()
+            states.append(self._begin(dtype))
+            states[-1].trial.release()
+        for state in states:
+            self._table(state)
+        for turn, state in enumerate(states):
+            self._sustain(state, turn * self._order.seconds)
+            state.trial.release()
 
-    def _work(self, multiply: Callable[[], None]) -> Callable[[], None]:
-        """One product as it counts; made twice where slowness is injected."""
-        if self._order.inject != "slow":
-            return multiply
-
-        def twice() -> None:
-            multiply()
-            multiply()
-
-        return twice
-
-    def _begin(self, dtype: Dtype) -> _Course:
+    def _begin(self, dtype: Dtype) -> _State:
         """Verify the first products, let the GPU rest, and measure the short rate.
 
         The short rate is over a tenth of a second.
         """
         began = self._clock()
-        course = _Course(dtype, self._trial_of(dtype, self._order.size))
-        course.spent_s["made"] = self._clock() - began
+        state = _State(dtype, self._trial_of(dtype, self._order.size))
+        state.spent_s["made"] = self._clock() - began
         began = self._clock()
-        checked = course.trial.verify()
-        course.spent_s["verified"] = self._clock() - began
+        checked = state.trial.verify()
+        state.spent_s["verified"] = self._clock() - began
         for found in checked.findings:
-            self._miscompare(course, found)
-        course.right = not checked.findings
+            self._miscompare(state, found)
+        state.right = not checked.findings
         for note in checked.notes:
             self._output.note(f"{dtype.name}, {note}")
-        work = self._work(course.trial.multiply)
-        course.one_s = take(self._card, work, 1)
-        count = times_for(SHORT_S, course.one_s)
-        course.trial.spoil()
+        work = counted_work(state.trial.multiply, self._order.inject)
+        state.one_s = take(self._card, work, 1)
+        count = times_for(SHORT_S, state.one_s)
+        state.trial.spoil()
         self._sleep(COOL_S)
         spent_s = take(self._card, work, count)
-        self._compare(course, "short", falsify=False)
+        self._compare(state, "short", falsify=False)
         rate = operations(self._order.size) * count / spent_s / 1e12
         self._output.reading(GEMM_READINGS[0].format(dtype.short), "TFLOP/s", OWN, rate)
-        return course
+        return state
 
-    def _table(self, course: _Course) -> None:
-        dtype = course.dtype
+    def _table(self, state: _State) -> None:
+        dtype = state.dtype
         if not self._order.table:
             return
         began = self._clock()
@@ -194,65 +175,65 @@ class GemmWorker:
             self._card,
             dtype,
             self._order.table,
-            lambda one, size: self._work(self._prepare(one, size)),
+            lambda one, size: counted_work(self._prepare(one, size), self._order.inject),
         )
-        course.spent_s["table"] = self._clock() - began
+        state.spent_s["table"] = self._clock() - began
         if found:
             self._output.table(by_size(dtype.short), COLUMNS, found)
         for sentence in left_out:
             self._output.note(f"{dtype.name}, table: {sentence}")
 
-    def _sustain(self, course: _Course, before_s: float) -> None:
+    def _sustain(self, state: _State, before_s: float) -> None:
         """Run the sustained load, measure the rate of its last half, compare the last product."""
-        dtype, order = course.dtype, self._order
-        whole_s = order.seconds * len(order.dtypes)
+        dtype, order = state.dtype, self._order
 
         def tick(done_s: float) -> None:
-            now_s = before_s + min(done_s, order.seconds)
-            if now_s - self._said_s >= _PROGRESS_S:
-                self._said_s = now_s
-                self._output.progress(round(now_s, 1), whole_s)
+            self._heartbeat.at(before_s + min(done_s, order.seconds))
 
         began = self._clock()
-        found = course.trial.remake()
+        found = state.trial.remake()
         if found is not None:
             wrong = LapMismatch(component=OWN, dtype=dtype.short, check="again", **found)
-            self._miscompare(course, wrong)
-            course.right = False
-        elif not course.right:
-            course.wrong += 1
-        course.spent_s["made again"] = self._clock() - began
+            self._miscompare(state, wrong)
+            state.right = False
+        elif not state.right:
+            state.wrong += 1
+        state.spent_s["made again"] = self._clock() - began
         began = self._clock()
-        course.trial.spoil()
+        state.trial.spoil()
         marks = sustain(
-            self._card, self._work(course.trial.multiply), order.seconds, course.one_s, tick
+            self._card,
+            counted_work(state.trial.multiply, self._order.inject),
+            order.seconds,
+            state.one_s,
+            tick,
         )
-        course.spent_s["sustained"] = self._clock() - began
+        state.spent_s["sustained"] = self._clock() - began
         began = self._clock()
-        self._compare(course, "sustained", falsify=order.inject == "wrong")
-        course.spent_s["compared"] = self._clock() - began
+        self._compare(state, "sustained", falsify=order.inject == "wrong")
+        state.spent_s["compared"] = self._clock() - began
         rate = settled_rate(marks) * operations(order.size) / 1e12
         self._output.reading(GEMM_READINGS[1].format(dtype.short), "TFLOP/s", OWN, rate)
-        self._output.reading(GEMM_READINGS[2].format(dtype.short), "count", OWN, course.wrong)
-        text = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
+        self._output.reading(GEMM_READINGS[2].format(dtype.short), "count", OWN, state.wrong)
+        text = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in state.spent_s.items())
         self._output.note(f"{dtype.name}: {text}; {marks[-1][1]} products under sustained load")
 
-    def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
+    def _compare(self, state: _State, when: str, *, falsify: bool) -> None:
         """Compare the last product with the first.
 
         Where the first was wrong, a product equal to it is wrong too, and one that differs is not
         known to be right.
         """
-        found = course.trial.compare(falsify=falsify)
+        found = state.trial.compare(falsify=falsify)
         if found is not None:
-            dtype = course.dtype.short
+            dtype = state.dtype.short
             wrong = WrongRepeat(component=OWN, dtype=dtype, check="repeat", after=when, **found)
-            self._miscompare(course, wrong)
-        elif not course.right:
-            course.wrong += 1
+            self._miscompare(state, wrong)
+        elif not state.right:
+            state.wrong += 1
 
-    def _miscompare(self, course: _Course, miscompare: Miscompare) -> None:
-        course.wrong += 1
+    def _miscompare(self, state: _State, miscompare: Miscompare) -> None:
+        state.wrong += 1
         self._output.miscompare(miscompare)
 
 
@@ -314,11 +295,17 @@ def sustain(
     return marks
 
 
-def settled_rate(marks: Marks) -> float:
-    """Pieces of work a second over the last half of the load.
+def last_half(marks: Marks) -> tuple[int, float]:
+    """The pieces of work of the last half of the load, and their seconds.
 
     Counted from the last mark in the first half to the end.
     """
     end_s, done = marks[-1]
     begin_s, before = [mark for mark in marks if mark[0] <= end_s / 2][-1]
-    return (done - before) / (end_s - begin_s)
+    return done - before, end_s - begin_s
+
+
+def settled_rate(marks: Marks) -> float:
+    """Pieces of work a second over the last half of the load."""
+    pieces, seconds = last_half(marks)
+    return pieces / seconds

@@ -7,12 +7,13 @@ import time
 from collections import deque
 from typing import Any
 
+import torch
+
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import KINDS, KernelComparator
 from acceptance.loads.burn.product import first_proof, operands
 from acceptance.loads.burn.shape import Shape
-from acceptance.loads.card import CardError, gpu_identity
+from acceptance.loads.card import CardError, gpu_identity, wait
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import formats, settings, spoil
@@ -31,8 +32,6 @@ class CudaDevice:
     """Products of the largest width that is short enough, and our kernel of waves."""
 
     def __init__(self) -> None:
-        import torch
-
         self.about = gpu_identity()
         settings()
         capability = torch.cuda.get_device_capability(0)
@@ -57,8 +56,6 @@ class CudaDevice:
         self._alignment = self.align()
 
     def _prepare(self, shape: Shape) -> None:
-        import torch
-
         dtype = DTYPES[self.dtype]
 
         def take(size: int) -> Any:
@@ -77,8 +74,6 @@ class CudaDevice:
 
     def start(self, count: int) -> Any:
         """Implements `Device`."""
-        import torch
-
         begin = torch.cuda.Event(enable_timing=True)
         begin.record()
         slots = [self._slots[place] for place in range(count)]
@@ -109,8 +104,6 @@ class CudaDevice:
 
     def waves(self, begin_s: float, half_s: float, count: int) -> Any:
         """Implements `Device`."""
-        import torch
-
         tally = torch.zeros(3, dtype=torch.int64, device="cuda:0")
         begin = torch.cuda.Event(enable_timing=True)
         begin.record()
@@ -131,8 +124,6 @@ class CudaDevice:
 
     def align(self) -> Alignment:
         """Implements `Device`."""
-        import torch
-
         at = torch.zeros(1, dtype=torch.int64, device="cuda:0")
         answers = []
         for _ in range(_ASKED):

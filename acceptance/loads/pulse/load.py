@@ -28,13 +28,13 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from acceptance.core.parts import GPUS, Component, Gpu
+from acceptance.core.parts import GPUS, Component
 from acceptance.loads.power_step import Step
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 from acceptance.loads.pulse import clocks, worker
 from acceptance.loads.pulse.contract import (
@@ -52,21 +52,13 @@ from acceptance.loads.pulse.contract import (
 from acceptance.loads.pulse.device import Device
 from acceptance.loads.pulse.leash import Leash
 from acceptance.loads.pulse.worker import Done, Turn
-from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.ranks import GpuRank, Ranks
 
 LEAST_MADE = 0.9  # share of a GPU's edges; with fewer the step was not what it is called
 
 
-@dataclass(frozen=True, slots=True)
-class GpuRank:
-    """The process of one GPU."""
-
-    number: int
-
-    @property
-    def component(self) -> Component:
-        """Its GPU."""
-        return Gpu(self.number)
+class OneGpuRank(GpuRank):
+    """A process that sees one GPU."""
 
     def prepare(self) -> None:
         """Show it its own GPU alone."""
@@ -76,11 +68,7 @@ class GpuRank:
         os.environ["CUDA_VISIBLE_DEVICES"] = own
 
 
-class PulseError(Exception):
-    """A step was not what was commanded."""
-
-
-def _row(step: Step, done: Mapping[GpuRank, Done]) -> tuple[float | str, ...]:
+def _row(step: Step, done: Mapping[OneGpuRank, Done]) -> tuple[float | str, ...]:
     found = done.values()
     apart_ns = clocks.apart_ns(one.drift for one in found if one.drift is not None)
     return (
@@ -94,9 +82,6 @@ def _row(step: Step, done: Mapping[GpuRank, Done]) -> tuple[float | str, ...]:
     )
 
 
-ERRORS = (RankLost, PulseError)
-
-
 def cuda() -> Device:
     """The GPU of a rank."""
     from acceptance.loads.pulse.cuda_device import CudaDevice
@@ -105,7 +90,7 @@ def cuda() -> Device:
 
 
 def run(ask: Ask, output: Output) -> None:
-    """All steps. Raises RankLost, and PulseError for a GPU with too few edges of a step."""
+    """All steps. Raises LoadError, also for a GPU with too few edges of a step."""
     leash = Leash(None if ask.leash is None else Path(ask.leash))
     try:
         _run(ask, leash, output)
@@ -114,7 +99,7 @@ def run(ask: Ask, output: Output) -> None:
 
 
 def _run(ask: Ask, leash: Leash, output: Output) -> None:
-    every, steps = tuple(map(GpuRank, range(ask.gpus))), ask.power_steps()
+    every, steps = tuple(map(OneGpuRank, range(ask.gpus))), ask.power_steps()
 
     def body(rank: GpuRank, connection: Connection) -> None:
         inject = ask.inject if rank == every[-1] else None
@@ -125,7 +110,9 @@ def _run(ask: Ask, leash: Leash, output: Output) -> None:
     stopped: str | None = None
     whole = 0
     with Ranks(every, body) as ranks:
-        ready: dict[GpuRank, dict[str, Any]] = ranks.collect("ready", PREPARED_S, lambda *_: None)
+        ready: dict[OneGpuRank, dict[str, Any]] = ranks.collect(
+            "ready", PREPARED_S, lambda *_: None
+        )
         about = [ready[rank] for rank in every]
         # from here on the steps follow one another: what loads the machine beside them begins now
         leash.wait()
@@ -138,7 +125,7 @@ def _run(ask: Ask, leash: Leash, output: Output) -> None:
             output.step_begins(step, time.clock_gettime(time.CLOCK_BOOTTIME) + REST_S)
             turn = Turn(step, time.monotonic() + REST_S)
             ranks.start(lambda _, turn=turn: turn)  # type: ignore[misc]  # the loop's own
-            done: dict[GpuRank, Done] = ranks.collect(
+            done: dict[OneGpuRank, Done] = ranks.collect(
                 "done",
                 REST_S + step.seconds + LATE_S,
                 lambda _, one: output.miscompare(one),
@@ -159,7 +146,7 @@ def _run(ask: Ask, leash: Leash, output: Output) -> None:
                 break
             for rank, one in done.items():
                 if one.made < LEAST_MADE * one.due:
-                    raise PulseError(
+                    raise LoadError(
                         f"of the {one.due} edges of the step {text_of(step)} "
                         f"{rank.component} made {one.made}"
                     )

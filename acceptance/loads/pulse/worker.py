@@ -23,14 +23,13 @@ from acceptance.loads.pulse.clocks import Drift
 from acceptance.loads.pulse.device import GROUP, Compared, Device, Make
 from acceptance.loads.pulse.edges import edges, within_kernel
 from acceptance.loads.pulse.leash import Leash
-from acceptance.loads.ranks import sleep_until
+from acceptance.loads.ranks import REPORTED, TaskPipe, sleep_until
 
 QUEUED = 2  # groups at once
 SLICE_S = 0.05  # the leash is looked at so often
 SEGMENT_S = 0.25  # waves within one launch: a display's watchdog ends kernels of seconds
 STAIR_S = 0.02  # a level between none and full is work for that share of each such time
 LEAST_WORKED = 1 / 3  # of the time between two edges; with less the first one was not made
-REPORTED = 8  # wrong results that a rank reports; all are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +204,6 @@ def work(number: int, connection: Connection, make: Make, leash: Leash, inject: 
 
     player = _Player(device, gpu, leash, report, inject)
     connection.send(("ready", device.about))
-    while True:
-        _, turn = connection.recv()
-        if turn is None:
-            connection.send(("left", None))
-            return
+    for turn in TaskPipe(connection).tasks():
         connection.send(("done", player.play(turn)))
+    connection.send(("left", None))

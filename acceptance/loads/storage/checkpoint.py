@@ -22,13 +22,11 @@ from contextlib import ExitStack
 import numpy as np
 
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
-from acceptance.loads.storage import fault
 from acceptance.loads.storage.contract import CHECKPOINT_READINGS, Checkpoint
-from acceptance.loads.storage.disk_reads import read_bytes, require_cold
-from acceptance.loads.storage.job import Job, require_memory
+from acceptance.loads.storage.job import Job, read_bytes, require_cold, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, flush_folder
 from acceptance.loads.storage.tokens import WORD, Content, Words
-from acceptance.loads.storage.wrong_file import BLOCK, LISTED, faults, flip, wrong_file
+from acceptance.loads.storage.wrong_file import BLOCK, damage, faults, flip, wrong_file
 
 SHARDS = 4
 # The tensors of a shard, and the bytes that each has of a parameter.
@@ -76,14 +74,14 @@ def measure(ask: Checkpoint, job: Job) -> None:
             files.append(stack.enter_context(write(job, number, state)))
         wrote = time.monotonic() - began
         hit = size // BLOCK // 2 * BLOCK
-        fault.damage(files[0], contents[0], ask.inject, hit, 0)
+        damage(files[0], contents[0], ask.inject, hit, 0)
         if ask.inject == "short":
             files[0].shorten(hit)
         del states, state
         for file in files:
             file.drop()
         got, read = np.empty(size // WORD, dtype=np.uint64), 0.0
-        wrong = counted = 0
+        counted = 0
         for number, file in enumerate(files):
             got.fill(0)
             before, began = read_bytes(), time.monotonic()
@@ -95,24 +93,14 @@ def measure(ask: Checkpoint, job: Job) -> None:
             if number == 0 and ask.inject == "flight":
                 flip(got, 1)
             for offset, found in faults(contents[number], 0, got):
-                wrong += 1
-                if wrong <= LISTED:
-                    job.output.miscompare(
-                        wrong_file(
-                            ask.disk,
-                            "checkpoint",
-                            file.name,
-                            0,
-                            contents[number],
-                            offset,
-                            found,
-                        )
-                    )
+                content = contents[number]
+                wrong = wrong_file(ask.disk, "checkpoint", file.name, 0, content, offset, found)
+                job.count(wrong)
     billions = SHARDS * parameters / _BILLION
     job.output.note(
         f"{SHARDS * parameters} parameters in {SHARDS} shards of {size} bytes: written in "
         f"{wrote:.3f} s, read in {read:.3f} s; the kernel counts {counted} bytes from the disk"
     )
-    values = (wrote / billions, read / billions, wrong)
+    values = (wrote / billions, read / billions, job.wrong)
     for (name, unit), value in zip(CHECKPOINT_READINGS.items(), values, strict=True):
         job.output.reading(name, unit, ask.disk, value)

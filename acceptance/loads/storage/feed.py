@@ -17,7 +17,7 @@ Passes begin until `seconds` are over, and none reads for longer than that.
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,40 +26,16 @@ from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
-from acceptance.loads.storage import fault
 from acceptance.loads.storage.contract import FEED, FEED_GPU, FEED_HOST, FEED_MISCOMPARES, Feed
-from acceptance.loads.storage.disk_reads import read_bytes, require_cold
-from acceptance.loads.storage.job import Job, require_memory
+from acceptance.loads.storage.job import Job, read_bytes, require_cold, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile
 from acceptance.loads.storage.token_file import pieces, write_whole
 from acceptance.loads.storage.tokens import TOKEN, WORD, Content
-from acceptance.loads.storage.wrong_file import BLOCK, LISTED, PIECE, flip, wrong_file
+from acceptance.loads.storage.wrong_file import BLOCK, PIECE, damage, flip, wrong_file
 
 TURN = 1
 _BUFFERS = 2
 _HIT = 2 * BLOCK  # where a fault is made: in the first piece, which every pass reads
-
-
-class Destination(Protocol):
-    """Where the tokens arrive."""
-
-    def spoil(self) -> None:
-        """Overwrite all of it."""
-
-    def buffer(self, offset: int, size: int) -> memoryview:
-        """Memory of the host to read this piece into."""
-
-    def accept(self, offset: int, size: int) -> None:
-        """Move the piece on from its buffer."""
-
-    def finish(self) -> None:
-        """Return when all pieces are there."""
-
-    def fault(self, content: Content, offset: int, size: int) -> TransferFault | None:
-        """How a piece differs from the content."""
-
-    def corrupt(self) -> None:
-        """Invert one bit of its first piece, for `inject=flight`."""
 
 
 class HostMemory:
@@ -155,11 +131,11 @@ def measure(ask: Feed, job: Job) -> None:
     require_memory(_BUFFERS * PIECE if ask.gpu else size, available_bytes())
     with ScratchFile.create(job.folder, FEED, size) as file:
         write_whole(file, content)
-        fault.damage(file, content, ask.inject, _HIT, 0)
+        damage(file, content, ask.inject, _HIT, 0)
         if ask.inject == "short":
             file.shorten(_HIT)
-        destination: Destination = GpuMemory(size) if ask.gpu else HostMemory(size)
-        tokens, counted, took, wrong, number = 0, 0, 0.0, 0, 0
+        destination = GpuMemory(size) if ask.gpu else HostMemory(size)
+        tokens, counted, took, number = 0, 0, 0.0, 0
         until = time.monotonic() + ask.seconds
         while number == 0 or time.monotonic() < until:
             file.drop()
@@ -182,11 +158,7 @@ def measure(ask: Feed, job: Job) -> None:
                 destination.corrupt()
             for offset, part in pieces(done):
                 if (found := destination.fault(content, offset, part)) is not None:
-                    wrong += 1
-                    if wrong <= LISTED:
-                        job.output.miscompare(
-                            wrong_file(ask.disk, "feed", FEED, number, content, offset, found)
-                        )
+                    job.count(wrong_file(ask.disk, "feed", FEED, number, content, offset, found))
             number += 1
     name = FEED_GPU if ask.gpu else FEED_HOST
     job.output.note(
@@ -194,4 +166,4 @@ def measure(ask: Feed, job: Job) -> None:
         f"{counted} bytes from the disk"
     )
     job.output.reading(name, "Mtokens/s", ask.disk, tokens / took / 1e6)
-    job.output.reading(FEED_MISCOMPARES, "count", ask.disk, wrong)
+    job.output.reading(FEED_MISCOMPARES, "count", ask.disk, job.wrong)

@@ -1,24 +1,42 @@
-"""What all storage loads share: the folder that they work in, and what they say of memory."""
+"""What all storage loads share: their folder and wrong blocks, memory, and reads from the disk.
+
+`read_bytes` of /proc/self/io counts what reads of this process fetched from the storage layer
+(proc_pid_io(5)): data out of the page cache, of a tmpfs or of an overlay's memory adds nothing.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from acceptance.core.limit import GIB
 from acceptance.core.message import Quantity
+from acceptance.loads.miscompare import WrongFile
 from acceptance.loads.protocol import Output
 from acceptance.loads.storage.scratch_file import StorageError
 
+LISTED = 64  # wrong blocks that a load reports; it counts all
+_READ = re.compile(r"(?m)^read_bytes: (\d+)$", re.ASCII)
 SEED_BITS = 20  # as in `tokens`, which loads numpy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Job:
-    """A running load: the descriptor of its folder, the seed of its files, and its output."""
+    """A running load: the descriptor of its folder, the seed of its files, its output, and how many
+    blocks were wrong.
+    """
 
     folder: int
     seed: int
     output: Output
+    wrong: int = 0
+
+    def count(self, wrong: WrongFile) -> None:
+        """Count a wrong block, and report it where it is among the first."""
+        self.wrong += 1
+        if self.wrong <= LISTED:
+            self.output.miscompare(wrong)
 
 
 def require_memory(needed: int, available: int) -> None:
@@ -29,3 +47,21 @@ def require_memory(needed: int, available: int) -> None:
             needed=Quantity(needed / GIB, "GiB"),
             available=Quantity(available / GIB, "GiB"),
         )
+
+
+def read_bytes(root: Path = Path("/")) -> int:
+    """The bytes read from disks until now. Raises StorageError where the kernel does not say."""
+    path = root / "proc/self/io"
+    try:
+        text = path.read_text(encoding="ascii")
+    except (OSError, UnicodeError):
+        text = ""
+    if (found := _READ.search(text)) is None:
+        raise StorageError("storage_reads_uncounted", file=str(path))
+    return int(found[1])
+
+
+def require_cold(file: str, asked: int, counted: int) -> None:
+    """Raise StorageError where less came from the disk than was read: it is no disk's rate."""
+    if counted < asked:
+        raise StorageError("storage_not_from_disk", file=file, asked=asked, counted=counted)

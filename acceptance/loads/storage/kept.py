@@ -26,14 +26,12 @@ from msgspec import Meta
 
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.miscompare import WrongFile
-from acceptance.loads.storage import fault
 from acceptance.loads.storage.contract import KEPT_ERRORS, Kept
-from acceptance.loads.storage.disk_reads import read_bytes, require_cold
-from acceptance.loads.storage.job import Job
+from acceptance.loads.storage.job import Job, read_bytes, require_cold
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, flush_folder, remove
 from acceptance.loads.storage.token_file import pieces
 from acceptance.loads.storage.tokens import SEED_BITS, WORD, Content
-from acceptance.loads.storage.wrong_file import BLOCK, LISTED, PIECE, faults, flip, wrong_file
+from acceptance.loads.storage.wrong_file import BLOCK, PIECE, damage, faults, flip, wrong_file
 
 FILE = "sealed"
 _MAKING = "sealed.tmp"
@@ -87,10 +85,6 @@ def encode(header: Header, room: int) -> bytes:
 class BrokenHeader(Exception):
     """The header does not fit its own digest: what it should have, and what it has."""
 
-    def __init__(self, want: str, got: str) -> None:
-        super().__init__(want, got)
-        self.want, self.got = want, got
-
 
 def decode(data: bytes, name: str) -> Header:
     """The header at the beginning of a file.
@@ -137,7 +131,7 @@ def _write(ask: Kept, job: Job) -> None:
         file.write(0, memoryview(encode(header, room)))
         file.flush()
         hit = (size - room) // BLOCK // 2 * BLOCK
-        fault.damage(file, content, ask.inject, hit, room)
+        damage(file, content, ask.inject, hit, room)
         if ask.inject == "short":
             file.shorten(room + hit)
         file.rename(FILE)
@@ -157,7 +151,7 @@ def _verify(ask: Kept, job: Job, file: ScratchFile) -> None:
     try:
         header = decode(bytes(head), file.name)
     except BrokenHeader as broken:
-        want, got = int(broken.want, 16), int(broken.got, 16)
+        want, got = (int(one, 16) for one in broken.args)
         job.output.miscompare(
             WrongFile(
                 component=ask.disk,
@@ -180,19 +174,18 @@ def _verify(ask: Kept, job: Job, file: ScratchFile) -> None:
         raise StorageError("kept_of_another", file=file.name, machine=header.machine)
     if header_bytes(room + header.bytes) != room:
         raise StorageError("kept_other_size", file=file.name, bytes=room + header.bytes)
-    wrong = _wrong_blocks(ask, job, file, header, room)
+    _compare_blocks(ask, job, file, header, room)
     counted = read_bytes() - before
     require_cold(file.name, room + header.bytes, counted)
     job.output.note(
         f"{room + header.bytes} bytes read and compared; the kernel counts {counted} bytes from "
         "the disk"
     )
-    job.output.reading(KEPT_ERRORS, "count", ask.disk, wrong)
+    job.output.reading(KEPT_ERRORS, "count", ask.disk, job.wrong)
 
 
-def _wrong_blocks(ask: Kept, job: Job, file: ScratchFile, header: Header, room: int) -> int:
+def _compare_blocks(ask: Kept, job: Job, file: ScratchFile, header: Header, room: int) -> None:
     got = np.empty(PIECE // WORD, dtype=np.uint64)
-    wrong = 0
     for (offset, size), due in zip(pieces(header.bytes), header.digests, strict=True):
         words = got[: size // WORD]
         words.fill(0)
@@ -201,16 +194,9 @@ def _wrong_blocks(ask: Kept, job: Job, file: ScratchFile, header: Header, room: 
             flip(words, 1)
         if digest(words.data.cast("B")) != due:
             for place, found in faults(header.content, offset, words):
-                wrong += 1
-                if wrong <= LISTED:
-                    one = wrong_file(ask.disk, "kept", file.name, 0, header.content, place, found)
-                    at, of = one.offset + room, one.of_offset
-                    job.output.miscompare(
-                        msgspec.structs.replace(
-                            one,
-                            offset=at,
-                            block=at // BLOCK,
-                            of_offset=None if of is None else of + room,
-                        )
-                    )
-    return wrong
+                one = wrong_file(ask.disk, "kept", file.name, 0, header.content, place, found)
+                at, of = one.offset + room, one.of_offset
+                moved = None if of is None else of + room
+                job.count(
+                    msgspec.structs.replace(one, offset=at, block=at // BLOCK, of_offset=moved)
+                )

@@ -14,20 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.loads.card import gpu_identity
-from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost
 from acceptance.loads.storage.contract import Checkpoint, Feed, Kept, Memmap
 from acceptance.loads.storage.job import SEED_BITS, Job
 from acceptance.loads.storage.scratch_file import StorageError, open_folder
 
-ERRORS = (StorageError, RankLost, ArraysError, OSError)
 AnyOnDisk = Memmap | Feed | Checkpoint | Kept
 
 
 def run(ask: AnyOnDisk, output: Output) -> None:
-    """Run the whole load. Raises CardError, and what is in ERRORS."""
+    """Run the whole load. Raises LoadError, and OSError."""
     about: dict[str, Any] = gpu_identity() if isinstance(ask, Feed) and ask.gpu else {}
     seed = 1 + secrets.randbelow((1 << SEED_BITS) - 1)
     output.hello(ask.load, {**ask.parameters(), "seed": seed, **about})

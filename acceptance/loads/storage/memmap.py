@@ -44,8 +44,7 @@ from acceptance.loads.storage.contract import (
     MEMMAP_READINGS,
     Memmap,
 )
-from acceptance.loads.storage.disk_reads import read_bytes, require_cold
-from acceptance.loads.storage.job import Job
+from acceptance.loads.storage.job import LISTED, Job, read_bytes, require_cold
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, failed
 
 if TYPE_CHECKING:  # numpy is loaded by the worker only
@@ -173,16 +172,15 @@ def _measure(
 ) -> None:
     import numpy as np
 
-    from acceptance.loads.storage import fault
     from acceptance.loads.storage.token_file import read_whole, write_whole
     from acceptance.loads.storage.tokens import TOKEN, Content
-    from acceptance.loads.storage.wrong_file import BLOCK, LISTED
+    from acceptance.loads.storage.wrong_file import BLOCK, damage
 
     content = Content(job.seed, TURN)
     draw = np.random.default_rng(job.seed)
     write_whole(file, content)
     hit = file.size // BLOCK // 2 * BLOCK  # where a fault is made
-    fault.damage(file, content, ask.inject, hit, 0)
+    damage(file, content, ask.inject, hit, 0)
     room = np.empty((_MOST, WINDOW), dtype=np.uint16)
     tallies, wrong, number, lost = [], 0, 0, 0
     for arm in ARMS:

@@ -21,6 +21,7 @@ from typing import Literal
 
 from acceptance.core import disk_error
 from acceptance.core.message import Coded
+from acceptance.loads.program import LoadError
 
 Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "read", "map"]
 
@@ -34,7 +35,7 @@ _DROP_S = 0.01
 _LOWEST_BIT = bytes(flag & 1 for flag in range(256))  # mincore(2) reserves the others
 
 
-class StorageError(Coded):
+class StorageError(Coded, LoadError):
     """The load cannot go on, with the reason. `fault` is an error that the disk answers for."""
 
     fault: DiskFault | None = None
@@ -58,19 +59,22 @@ def refused(
     name = errno.errorcode.get(number, str(number))
     if disk_error.is_fault(number, _FAILED[operation]):
         return failed(operation, file, name, offset)
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError("storage_full", operation=operation, file=file, error=name)
-    if number == errno.EROFS:
-        return StorageError("storage_read_only", operation=operation, file=file, error=name)
-    if number == errno.ENOENT:
-        return StorageError("storage_missing", operation=operation, file=file, error=name)
-    if number in (errno.EACCES, errno.EPERM):
-        return StorageError("storage_denied", operation=operation, file=file, error=name)
-    if number == errno.EEXIST:
-        return StorageError("storage_exists", operation=operation, file=file, error=name)
-    if number in (errno.ELOOP, errno.ENOTDIR):
-        return StorageError("storage_no_folder", operation=operation, file=file, error=name)
-    return StorageError("storage_refused", operation=operation, file=file, error=name)
+    match number:
+        case errno.ENOSPC | errno.EDQUOT:
+            code = "storage_full"
+        case errno.EROFS:
+            code = "storage_read_only"
+        case errno.ENOENT:
+            code = "storage_missing"
+        case errno.EACCES | errno.EPERM:
+            code = "storage_denied"
+        case errno.EEXIST:
+            code = "storage_exists"
+        case errno.ELOOP | errno.ENOTDIR:
+            code = "storage_no_folder"
+        case _:
+            code = "storage_refused"
+    return StorageError(code, operation=operation, file=file, error=name)
 
 
 def failed(operation: Operation, file: str, error: str, offset: int | None) -> StorageError:

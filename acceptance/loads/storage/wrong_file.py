@@ -1,8 +1,9 @@
-"""Comparison of what was read with what the file holds by its seed, block by block."""
+"""Wrong blocks of a file: compared with what it holds by its seed, or made on purpose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,11 +11,12 @@ from acceptance.core.parts import Component
 from acceptance.loads import bits
 from acceptance.loads.copy.pattern import TransferFault, fault
 from acceptance.loads.miscompare import FileCheck, WrongFile
+from acceptance.loads.storage.contract import Kind
+from acceptance.loads.storage.scratch_file import ScratchFile
 from acceptance.loads.storage.tokens import WORD, Content, Words, origin
 
 BLOCK = 4096  # bytes: the page of the cache, and the sector of most disks
 PIECE = 1 << 20  # bytes read and compared at a time
-LISTED = 64  # wrong blocks that a load reports; it counts all
 
 
 def faults(content: Content, offset: int, got: Words) -> Iterator[tuple[int, TransferFault]]:
@@ -66,3 +68,23 @@ def wrong_file(
 def flip(words: Words, index: int) -> None:
     """Invert one bit of one word, as a fault on purpose."""
     words[index] ^= np.uint64(1 << 17)
+
+
+def damage(file: ScratchFile, content: Content, kind: Kind | None, offset: int, base: int) -> None:
+    """Do to the block at `offset` what the kind says; `flight` leaves the file as it is.
+
+    The content begins at byte `base` of the file, and the offset counts from there.
+    """
+    count = BLOCK // WORD
+    match kind:
+        case "rest":
+            words = content.words(offset, count)
+            flip(words, 1)
+        case "stale":
+            words = replace(content, turn=content.turn - 1).words(offset, count)
+        case "elsewhere":
+            words = content.words((offset + BLOCK) % (file.size - base), count)
+        case _:
+            return
+    file.write(base + offset, words.data.cast("B"))
+    file.flush()

@@ -71,8 +71,7 @@ class Attention(nn.Module):
             scale=self._scale,
             enable_gqa=bool(self._shape.key_heads),
         )
-        joined: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
-        return joined
+        return self.out(mixed.transpose(1, 2).flatten(2))
 
 
 def rotate(values: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
@@ -98,8 +97,7 @@ class FeedForward(nn.Module):
         wide = (
             self._activation(up) if self.gate is None else self._activation(self.gate(values)) * up
         )
-        narrow: Tensor = self.down(wide)
-        return narrow
+        return self.down(wide)
 
 
 def gelu_tanh(values: Tensor) -> Tensor:
@@ -119,8 +117,7 @@ class BertLayer(nn.Module):
     def forward(self, values: Tensor, _memory: Tensor | None = None) -> Tensor:
         """The layer's output."""
         values = self.first(values + self.attention(values))
-        found: Tensor = self.second(values + self.feed_forward(values))
-        return found
+        return self.second(values + self.feed_forward(values))
 
 
 class GptBlock(nn.Module):
@@ -135,8 +132,7 @@ class GptBlock(nn.Module):
     def forward(self, values: Tensor, _memory: Tensor | None = None) -> Tensor:
         """The block's output."""
         values = values + self.attention(self.first(values))
-        found: Tensor = values + self.feed_forward(self.second(values))
-        return found
+        return values + self.feed_forward(self.second(values))
 
 
 class T5Layer(nn.Module):
@@ -165,8 +161,7 @@ class T5Layer(nn.Module):
         values = values + self.attention(first(values), mask=mask)
         if self.cross is not None:
             values = values + self.cross(self.norms[1](values), memory)
-        found: Tensor = values + self.feed_forward(last(values))
-        return found
+        return values + self.feed_forward(last(values))
 
     def _mask(self, sequence: int, dtype: torch.dtype) -> Tensor:
         """What is added to the scores of (query, key), for all heads."""
@@ -223,8 +218,7 @@ class LlamaBlock(nn.Module):
         """The block's output."""
         turn = self._turn(values.shape[1], values.device, values.dtype)
         values = values + self.attention(self.first(values), turn=turn)
-        found: Tensor = values + self.feed_forward(self.second(values))
-        return found
+        return values + self.feed_forward(self.second(values))
 
     def _turn(
         self, sequence: int, device: torch.device, dtype: torch.dtype

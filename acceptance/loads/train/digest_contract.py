@@ -14,9 +14,14 @@ from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import digest_log
-from acceptance.loads.train.digest_log import RunDigests, UnreadableLog
+from acceptance.loads.train.digest_log import (
+    RunDigests,
+    TrainingRuns,
+    TrainingVersions,
+    UnreadableLog,
+)
+from acceptance.loads.train.proof import of_capability, other, require_parameter
 from acceptance.loads.train.shapes import MODELS
-from acceptance.loads.train.training_runs import TrainingRuns, TrainingVersions
 
 # A row for each format, with the digest of the whole first run, and how often it was run.
 TABLE = "train_digests"
@@ -47,6 +52,16 @@ class Ask(contract.Ask, tag="train_digest", frozen=True, kw_only=True):
     inject_seed: Annotated[int, Meta(ge=0, description="chooses where the fault is")] = 0
 
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"inject_seed"})
+    # They change how the libraries multiply, and with it the bits.
+    CLEARED: ClassVar[frozenset[str]] = frozenset(
+        {
+            "NVIDIA_TF32_OVERRIDE",
+            "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+            "TORCH_BLAS_PREFER_CUBLASLT",
+            "DISABLE_ADDMM_CUDA_LT",
+            "CUBLASLT_WORKSPACE_SIZE",
+        }
+    )
 
     def due(self, output: LoadOutput) -> Due:
         """The count of repeats that differ, and table and logs of the GPU's formats."""
@@ -65,8 +80,7 @@ class Ask(contract.Ask, tag="train_digest", frozen=True, kw_only=True):
         model = MODELS["digest"]
         same = {"model": model.name, "batch": BATCH, "sequence": model.sequence}
         for name, due in {**same, "steps": STEPS, "recipe": RECIPE}.items():
-            if (printed := output.parameters.get(name)) != due:
-                raise _other(name, printed, due)
+            require_parameter(output, name, due)
         runs(output)
 
 
@@ -101,19 +115,12 @@ def runs(output: LoadOutput) -> TrainingRuns:
     return TrainingRuns(versions, first, int(count), differing)
 
 
-def _other(name: str, printed: object, due: object) -> Unproved:
-    return Unproved("load_parameter", name=name, told=repr(printed), asked=repr(due))
-
-
 def _formats_of(output: LoadOutput) -> tuple[DigestFormat, ...]:
     """The formats of the GPU that the load names."""
+    found = of_capability(output, formats) or ()
     printed = output.parameters.get("formats")
-    try:
-        found = formats(str(output.parameters.get("capability")))
-    except ValueError:
-        found = ()
     if not found or printed != list(found):
-        raise _other("formats", printed, list(found))
+        raise other("formats", printed, list(found))
     return found
 
 

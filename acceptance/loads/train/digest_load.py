@@ -45,15 +45,6 @@ from acceptance.loads.train.library_version import cublas_version
 from acceptance.loads.train.shapes import MODELS, TINY, ModelShape
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
-# Environment variables that change how the libraries multiply. They are removed, so that they
-# cannot change the bits.
-STRAYS = (
-    "NVIDIA_TF32_OVERRIDE",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-    "DISABLE_ADDMM_CUDA_LT",
-    "CUBLASLT_WORKSPACE_SIZE",
-)
 
 Make = Callable[[str], Training]
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from acceptance.loads.miscompare import DigestDifference, DigestPart
+from acceptance.loads.miscompare import DifferingRun, DigestDifference, DigestFormat, DigestPart
 
 _MODULUS = 1 << 64
 STATE: tuple[DigestPart, ...] = ("weight", "first_moment", "second_moment")
@@ -117,6 +117,31 @@ class RunDigests:
         lines = [f"tensors {' '.join(self.tensors)}"]
         lines += [f"{row.step} {row.part} {' '.join(map(str, row.stamps))}" for row in self.rows]
         return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingVersions:
+    """What the bits of a training run depend on, beside the GPU's own soundness and the driver."""
+
+    gpu: str
+    multiprocessors: int
+    library: str
+    cublas: str
+    recipe: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRuns:
+    """The first run of each format on one GPU, and the repeats that differed from it."""
+
+    versions: TrainingVersions
+    first: Mapping[DigestFormat, RunDigests]
+    repeats: int
+    differing: tuple[DifferingRun, ...]
+
+    def differing_in(self, dtype: DigestFormat) -> int:
+        """How many repeats in this format had other bits than the first run."""
+        return sum(one.format == dtype for one in self.differing)
 
 
 def gpt_tensors(layers: int) -> tuple[str, ...]:

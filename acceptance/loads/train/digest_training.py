@@ -22,13 +22,16 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from acceptance.core.limit import GIB
 from acceptance.loads.card import CardError
 from acceptance.loads.collective.pattern import mixed
 from acceptance.loads.miscompare import DigestFormat
 from acceptance.loads.train.digest_log import gpt_tensors
 from acceptance.loads.train.digest_worker import Fault, bit_of, element_of
+from acceptance.loads.train.memory import step_bytes
 from acceptance.loads.train.model import Model, batch, model
 from acceptance.loads.train.shapes import ModelShape
+from acceptance.loads.train.step_options import StepOption
 
 RATE = 1e-3  # AdamW's, so high that every weight moves from the first step on
 SCALE = 1024.0  # of the loss in float16, fixed: without it small gradients become 0
@@ -116,10 +119,11 @@ class DigestTraining:
         try:
             return self._run(dtype, fault)
         except torch.OutOfMemoryError:
+            needed = step_bytes(self._shape, StepOption("f32"), self._size) / GIB
             raise CardError(
-                f"{self._shape.name} at batch {self._size} needs about 7 GiB of the GPU's memory "
-                "for the runs whose bits are compared: end what else uses it, a display too; on a "
-                "smaller card leave this check out with --only"
+                f"{self._shape.name} at batch {self._size} needs about {needed:.0f} GiB of the "
+                "GPU's memory for the runs whose bits are compared: end what else uses it, a "
+                "display too; on a smaller card leave this check out with --only"
             ) from None
 
     def _run(self, dtype: DigestFormat, fault: Fault | None) -> list[list[int]]:

@@ -23,7 +23,7 @@ from typing import Any
 from acceptance.loads.miscompare import DigestFormat
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.train import digest_load, digest_log
-from acceptance.loads.train.digest_contract import FaultKind
+from acceptance.loads.train.digest_contract import Ask, FaultKind
 from acceptance.loads.train.digest_worker import FAULT_KINDS, Training, draw
 
 
@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         nonlocal status
         status = try_faults(options)
 
-    return run_guarded("digest_trials", work, strays=digest_load.STRAYS) or status
+    return run_guarded("digest_trials", work, Ask.CLEARED) or status
 
 
 if __name__ == "__main__":

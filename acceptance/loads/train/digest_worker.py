@@ -82,7 +82,7 @@ def bit_of(width: int, number: int) -> int:
 
 
 @dataclass(slots=True)
-class _Course:
+class _State:
     """What is known of one format: its first run, how often it ran, and its latest time."""
 
     first: RunDigests
@@ -115,28 +115,28 @@ class DigestWorker:
 
     def run(self) -> None:
         """Run, repeat until the time is over, at least once, and report."""
-        courses: dict[DigestFormat, _Course] = {}
+        states: dict[DigestFormat, _State] = {}
         began_s = self._clock()
         repeat = 0
         spent_s, whole_s = 0.0, self._ask.seconds
         while spent_s < whole_s or repeat < LEAST_REPEATS:
             for dtype in self._formats:
-                self._once(dtype, repeat, courses)
+                self._once(dtype, repeat, states)
             repeat += 1
             spent_s = self._clock() - began_s
             self._output.progress(round(min(spent_s, whole_s), 1), whole_s)
-        self._report(courses)
+        self._report(states)
         self._output.note(f"{repeat} runs of each format in {spent_s:.1f} s")
 
-    def _once(self, dtype: DigestFormat, repeat: int, courses: dict[DigestFormat, _Course]) -> None:
+    def _once(self, dtype: DigestFormat, repeat: int, states: dict[DigestFormat, _State]) -> None:
         training, began_s = self._training, self._clock()
         found = digest_log.from_numbers(
             training.tensors, training.steps, training.run(dtype, self._fault_in(dtype, repeat))
         )
         spent_s = self._clock() - began_s
-        course = courses.setdefault(dtype, _Course(found, 0, 0.0))
-        course.repeats, course.seconds = course.repeats + 1, spent_s
-        other = digest_log.difference(course.first, found)
+        state = states.setdefault(dtype, _State(found, 0, 0.0))
+        state.repeats, state.seconds = state.repeats + 1, spent_s
+        other = digest_log.difference(state.first, found)
         if other is not None:
             self._differing += 1
             self._output.miscompare(
@@ -159,11 +159,11 @@ class DigestWorker:
         due = repeat == 1 or self._ask.inject == PERSISTENT
         return self._fault if due and dtype == self._faulty else None
 
-    def _report(self, courses: dict[DigestFormat, _Course]) -> None:
+    def _report(self, states: dict[DigestFormat, _State]) -> None:
         rows = []
-        for dtype, course in courses.items():
-            self._output.log(LOG.format(dtype), OWN, course.first.text())
-            counts = course.first.steps, course.repeats
-            rows.append((dtype, *counts, *course.first.summaries, round(course.seconds, 4)))
+        for dtype, state in states.items():
+            self._output.log(LOG.format(dtype), OWN, state.first.text())
+            counts = state.first.steps, state.repeats
+            rows.append((dtype, *counts, *state.first.summaries, round(state.seconds, 4)))
         self._output.table(TABLE, COLUMNS, rows)
         self._output.reading(REPEATS_DIFFER, "count", OWN, self._differing)

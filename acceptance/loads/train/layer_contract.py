@@ -5,21 +5,24 @@ Readings are of `gpu0`, the load's own GPU.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from acceptance.core.dtype import TrainedDtype, native_dtypes, trained_dtype
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.gemm.contract import MULTIPLYING
 from acceptance.loads.miscompare import LAYER_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.layer_bound import UNITS
-from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME
 from acceptance.loads.train.proof import (
     of_capability,
+    other,
+    require_counted,
     require_parameter,
     require_rates,
     require_share,
@@ -61,6 +64,21 @@ LAYER_COLUMNS = (
     "with backward TFLOP/s",
     "share",
 )
+# The shapes of the table, as published.
+_DOUBLED = (2, 4, 8, 16, 32, 64, 128)
+# Layer, sequence, batches.
+GRID: tuple[tuple[LayerName, int, tuple[int, ...]], ...] = (
+    ("bert", 128, _DOUBLED),
+    ("bert", 512, _DOUBLED),
+    ("gpt2", 512, _DOUBLED[:6]),
+    ("gpt2", 1024, _DOUBLED[:6]),
+    ("t5_encoder", 512, _DOUBLED),
+    ("t5_decoder", 512, _DOUBLED),
+    ("llama", 2048, (1, 2, 4, 8)),
+)
+PART_BATCH, PART_SEQUENCE = 64, 128
+# What stands in the place of rates that there are none of.
+NO_TIME, NO_MEMORY = "no time", "no memory"
 # The slices under load are measured by the GPU, and each ends when its last batch does.
 LEAST_SHARE = 0.95
 
@@ -73,6 +91,8 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
     table: Annotated[bool, Meta(description="true: the published shapes, all formats")] = False
     device: Annotated[Literal["cuda", "cpu"], Meta(description="cpu is for tests")] = "cuda"
     inject: Literal["wrong", "slow"] | None = None
+
+    CLEARED: ClassVar[frozenset[str]] = MULTIPLYING
 
     def due(self, output: LoadOutput) -> Due:
         """The judged layers; with the table the parts of one. In both forms a table of layers."""
@@ -108,9 +128,7 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             tensors = layer_tensors(1, judged=True)
         if not whole:
             raise Unproved("load_layer_rows", table=LAYER_TABLE)
-        (counted,) = (one.value for one in output.readings if one.name == LAYER_MISCOMPARES)
-        if counted != len(output.miscompares):
-            raise Unproved("load_uncounted")
+        require_counted(output, LAYER_MISCOMPARES)
         if layers_compared(tensors, len(output.miscompares)) not in output.notes:
             raise Unproved("load_tensors_uncompared", count=tensors)
 
@@ -123,14 +141,31 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             batch = batches.get(name) if isinstance(batches, dict) else None
             halves = {shape.batch >> times for times in range(shape.batch.bit_length())}
             if type(batch) is not int or batch not in halves:
-                asked = str(shape.batch)
-                raise Unproved("load_parameter", name="batches", told=repr(batches), asked=asked)
+                raise other("batches", batches, shape.batch)
             reading = f"layer_{name}"
             rate, share = values[reading], values[f"{reading}_share"]
             require_share(f"{reading}_share", share, rate, values["layer_matmul"])
             key = name, self.dtype, float(shape.sequence), float(batch)
             rows.append((*key, values[f"{reading}_forward"], rate, share))
         return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a BERT-large layer; `flop` are its operations at batch 64, sequence 128."""
+
+    reading: str
+    flop: int
+
+
+def parts() -> Iterator[Part]:
+    """The parts; an activation counts nothing."""
+    shape = LAYERS["bert"]
+    whole = shape.feed_forward_flop(PART_BATCH, PART_SEQUENCE)
+    yield Part("layer_dense", whole // 2)
+    yield Part("layer_dense_gelu", whole // 2)
+    yield Part("layer_feed_forward", whole)
+    yield Part("layer_attention", shape.attention_flop(PART_BATCH, PART_SEQUENCE))
 
 
 def _measured(rows: Sequence[Sequence[float | str]], dtype: str) -> bool:

@@ -46,16 +46,14 @@ from dataclasses import replace
 from typing import Any
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.card import Card, CudaCard, gpu_identity
+from acceptance.loads.card import Card, CudaCard, ProcessorCard, gpu_identity
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.load import STRAYS as STRAYS
 from acceptance.loads.gemm.worker import fitting_size, needs
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.layer_bound import SMALL, UNITS
 from acceptance.loads.train.layer_contract import Ask
-from acceptance.loads.train.layer_memory import fitting_batch
 from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker
-from acceptance.loads.train.processor_card import ProcessorCard
+from acceptance.loads.train.memory import layer_batch
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
 SIZE = 8192
@@ -68,7 +66,7 @@ def judged(dtype: DtypeName, size: int, whole_bytes: int) -> dict[LayerName, Lay
     """The layers with the batch that fits a GPU with this total memory."""
     product = needs([DTYPES[dtype]], size)
     return {
-        name: replace(shape, batch=fitting_batch(name, shape, dtype, product, whole_bytes))
+        name: replace(shape, batch=layer_batch(name, shape, dtype, product, whole_bytes))
         for name, shape in LAYERS.items()
     }
 

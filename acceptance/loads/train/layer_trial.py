@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -25,8 +26,8 @@ from torch import Tensor, nn
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.product import normal, words
-from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, WrongPlace, WrongValue
+from acceptance.loads.gemm.product import difference, normal, wrong_values
+from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat
 from acceptance.loads.train.blocks import (
     MODULES,
     Attention,
@@ -35,11 +36,10 @@ from acceptance.loads.train.blocks import (
     layer,
 )
 from acceptance.loads.train.layer_bound import SMALL, error_bound
-from acceptance.loads.train.layer_grid import PART_BATCH, PART_SEQUENCE
+from acceptance.loads.train.layer_contract import PART_BATCH, PART_SEQUENCE
 from acceptance.loads.train.layer_worker import NoRoom, Work
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
-_LISTED = 4
 _SEED = 20
 # How far beyond its bound an injected fault lies.
 _BEYOND = 1.05
@@ -87,8 +87,7 @@ class Passes:
 
     def forward(self) -> Tensor:
         """The output, with the graph."""
-        found: Tensor = self.module(*self.inputs)
-        return found
+        return self.module(*self.inputs)
 
     def train(self) -> tuple[Tensor, ...]:
         """The gradients of inputs and parameters."""
@@ -165,16 +164,9 @@ def differing(
     name: LayerName, dtype: DtypeName, run: Run, tensor: str, expected: Tensor, got: Tensor
 ) -> WrongLayerRepeat | None:
     """How a tensor differs bit for bit from the first time; None where it does not."""
-    want, have = words(expected.contiguous()), words(got.contiguous())
-    if torch.equal(want, have):
+    found = difference(expected.contiguous(), got.contiguous())
+    if found is None:
         return None
-    places = (want != have).nonzero()
-    digits = 2 * expected.element_size()
-    listed = []
-    for place in places[:_LISTED].tolist():
-        old, new = (int(one[tuple(place)]) & (16**digits - 1) for one in (want, have))
-        told = (f"{one:0{digits}x}" for one in (old, new, old ^ new))
-        listed.append(WrongPlace(index=tuple(place), **dict(zip(_PLACE, told, strict=True))))
     return WrongLayerRepeat(
         component=OWN,
         dtype=dtype,
@@ -182,12 +174,9 @@ def differing(
         layer=name,
         tensor=tensor,
         run=run,
-        elements=len(places),
-        first=tuple(listed),
+        elements=found["elements"],
+        first=found["first"],
     )
-
-
-_PLACE = ("expected", "got", "xor")
 
 
 class _Sided(nn.Module):
@@ -291,18 +280,7 @@ class TorchLayers:
     def layer(self, name: LayerName, dtype: DtypeName, *, batch: int, sequence: int) -> TorchLayer:
         """A layer of this batch and sequence. Raises NoRoom."""
         own = self._shapes[name]
-        shape = LayerShape(
-            own.name,
-            own.hidden,
-            own.heads,
-            own.inner,
-            sequence,
-            batch,
-            own.key_heads,
-            own.causal,
-            own.cross,
-            own.gated,
-        )
+        shape = replace(own, sequence=sequence, batch=batch)
         return TorchLayer(name, dtype, shape, self._device)
 
     def part(self, reading: str, dtype: DtypeName) -> Work:
@@ -344,14 +322,6 @@ def _wrong(
     got: Tensor,
 ) -> WrongLayer:
     finite = errors[wrong & errors.isfinite()]
-    first = tuple(
-        WrongValue(
-            index=tuple(place),
-            expected=repr(float(expected[tuple(place)])),
-            got=repr(float(got[tuple(place)])),
-        )
-        for place in wrong.nonzero()[:_LISTED].tolist()
-    )
     return WrongLayer(
         component=OWN,
         dtype=dtype,
@@ -362,5 +332,5 @@ def _wrong(
         odd=int((~got.isfinite()).sum()),
         error=float(finite.max()) if finite.numel() else None,
         bound=bound,
-        first=first,
+        first=wrong_values(wrong, expected, got),
     )

@@ -9,15 +9,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.card import Card, CardError, counted_work, take, times_for
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.gemm.worker import settled_rate, sustain
 from acceptance.loads.miscompare import LAYER_MISCOMPARES, Miscompare, WrongLayer, WrongLayerRepeat
-from acceptance.loads.protocol import Output
-from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE, layers_compared
-from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME, parts
-from acceptance.loads.train.layer_memory import needed_bytes
+from acceptance.loads.protocol import Heartbeat, Output
+from acceptance.loads.train.layer_contract import (
+    GRID,
+    LAYER_COLUMNS,
+    LAYER_TABLE,
+    NO_MEMORY,
+    NO_TIME,
+    layers_compared,
+    parts,
+)
+from acceptance.loads.train.memory import layer_bytes
 from acceptance.loads.train.shapes import TRAINED, LayerName, LayerShape
 
 # Shares of the time under load: to warm up, for all slices of matrix products, and for each layer
@@ -26,7 +33,6 @@ WARMING, PRODUCTS, FORWARD = 0.15, 0.2, 0.35
 # In the table: the longest measurement of a rate, and the least time that is worth one.
 CELL_S, LEAST_S = 0.2, 0.02
 _PRODUCT_S = 0.3
-_PROGRESS_S = 5.0
 
 Work = Callable[[], None]
 Row = tuple[str | float, ...]
@@ -105,7 +111,7 @@ class LayerWorker:
         self._order, self._card, self._output, self._layers = order, card, output, layers
         self._clock = clock
         self._wrong = self._compared = 0
-        self._loaded_s = self._said_s = 0.0
+        self._loaded_s, self._heartbeat = 0.0, Heartbeat(output, order.seconds)
 
     def judge(self) -> None:
         """Verify the small layers; then measure each layer in its judged shape, and compare it.
@@ -159,7 +165,7 @@ class LayerWorker:
         self._verify(order.formats)
         began = self._clock()
         for part in parts():
-            work = self._work(self._layers.part(part.reading, order.dtype))
+            work = counted_work(self._layers.part(part.reading, order.dtype), self._order.inject)
             take(self._card, work, 1)
             rate = self._brief(work, CELL_S)
             self._reading(part.reading, "TFLOP/s", rate * part.flop / 1e12)
@@ -190,7 +196,7 @@ class LayerWorker:
                 last = name, sequence
                 slices.append(self._product_rate(product, min(_PRODUCT_S, 3 * budget_s), product_s))
             found.append((key, *self._cell(name, dtype, batch, sequence, budget_s)))
-            self._tell(self._clock() - began)
+            self._heartbeat.at(self._clock() - began)
         matmul = statistics.median(slices[1:] or slices)
         return [
             (*key, forward, whole, whole / matmul if isinstance(whole, float) else whole)
@@ -205,8 +211,15 @@ class LayerWorker:
         except NoRoom:
             return NO_MEMORY, NO_MEMORY
         flop = self._order.shapes[name].forward_flop(batch, sequence)
-        forward = self._brief(self._work(trial.forward), seconds) * flop / 1e12
-        whole = self._brief(self._work(trial.train), seconds) * TRAINED * flop / 1e12
+        forward = (
+            self._brief(counted_work(trial.forward, self._order.inject), seconds) * flop / 1e12
+        )
+        whole = (
+            self._brief(counted_work(trial.train, self._order.inject), seconds)
+            * TRAINED
+            * flop
+            / 1e12
+        )
         trial.release()
         return forward, whole
 
@@ -218,7 +231,7 @@ class LayerWorker:
 
     def _trial(self, name: LayerName, shape: LayerShape) -> LayerTrial:
         dtype = self._order.dtype
-        needed = needed_bytes(name, shape, shape.batch, shape.sequence, dtype)
+        needed = layer_bytes(name, shape, shape.batch, shape.sequence, dtype)
         free = self._card.free_bytes()
         try:
             if needed <= free:
@@ -252,17 +265,6 @@ class LayerWorker:
     def _reading(self, name: str, unit: str, value: float) -> None:
         self._output.reading(name, unit, OWN, value)
 
-    def _work(self, work: Work) -> Work:
-        """A piece of work as it counts; made twice where slowness is injected."""
-        if self._order.inject != "slow":
-            return work
-
-        def twice() -> None:
-            work()
-            work()
-
-        return twice
-
     def _one_s(self, work: Work) -> float:
         """Seconds of one piece of work; the first one, which also loads its library, left out."""
         take(self._card, work, 1)
@@ -278,20 +280,14 @@ class LayerWorker:
 
     def _rate(self, work: Work, flop: int, seconds: float) -> float:
         """TFLOP/s of a layer's passes over the last half of so many seconds."""
-        counted = self._work(work)
+        counted = counted_work(work, self._order.inject)
         return self._sustain(counted, seconds, take(self._card, counted, 1)) * flop / 1e12
 
     def _sustain(self, work: Work, seconds: float, one_s: float) -> float:
         """Pieces of work a second, over the last half of so many seconds."""
         before_s = self._loaded_s
         marks = sustain(
-            self._card, work, seconds, one_s, lambda done_s: self._tell(before_s + done_s)
+            self._card, work, seconds, one_s, lambda done_s: self._heartbeat.at(before_s + done_s)
         )
         self._loaded_s += marks[-1][0]
         return settled_rate(marks)
-
-    def _tell(self, done_s: float) -> None:
-        if done_s - self._said_s >= _PROGRESS_S:
-            self._said_s = done_s
-            whole_s = self._order.seconds
-            self._output.progress(round(min(done_s, whole_s), 1), whole_s)

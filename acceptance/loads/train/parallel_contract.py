@@ -13,17 +13,23 @@ from acceptance.core.message import Listed
 from acceptance.core.parts import GPUS
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.miscompare import PARALLEL_DISAGREEMENTS, PARALLEL_MISCOMPARES, of_arm
+from acceptance.loads.miscompare import (
+    PARALLEL_DISAGREEMENTS,
+    PARALLEL_MISCOMPARES,
+    CollectiveVariant,
+    of_variant,
+)
 from acceptance.loads.protocol import LoadOutput
-from acceptance.loads.train import parallel_sizes, parallel_values
+from acceptance.loads.train import memory, parallel_values
 from acceptance.loads.train.parallel_values import VERIFIED, ParallelWay
+from acceptance.loads.train.proof import other, require_rates
 from acceptance.loads.train.shapes import MODELS, ModelShape
 
 WAYS: tuple[ParallelWay, ...] = get_args(ParallelWay)
 Accumulation = Literal[1, 4]
 ACCUMULATIONS: tuple[Accumulation, ...] = get_args(Accumulation)
-Arm = Literal["default", "p2p_off"]  # as the machine comes, and without peer access
-ARMS: tuple[Arm, ...] = get_args(Arm)
+Variant = Literal["default", "p2p_off"]  # as the machine comes, and without peer access
+ARMS: tuple[Variant, ...] = get_args(Variant)
 MOST_RANKS = VERIFIED.layer.heads
 TOTAL = "parallel_ddp"  # Mtokens/s of all GPUs, as the machine comes, accumulation 1
 COUNTS = (PARALLEL_MISCOMPARES, PARALLEL_DISAGREEMENTS)
@@ -61,7 +67,7 @@ VALUE_COLUMNS = (
 ROUNDED = 2e-3  # of the figures in a row, which are rounded
 
 Cells = tuple[float | str, ...]
-RowKey = tuple[float | str, ...]  # arm, way, accumulation
+RowKey = tuple[float | str, ...]  # variant, way, accumulation
 Fault = Literal["wrong", "drop", "die", "hang"]
 
 
@@ -82,7 +88,7 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
         Meta(min_length=1, description="batches of a step, both by default"),
     ] = ACCUMULATIONS
     arms: Annotated[
-        tuple[Arm, ...],
+        tuple[Variant, ...],
         Meta(min_length=1, description="p2p_off is without peer access; both by default"),
     ] = ARMS
     grace: Annotated[
@@ -99,8 +105,8 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
     def due(self, output: LoadOutput) -> Due:
         """The efficiency of each training, the counts, and both tables."""
         readings = dict.fromkeys(COUNTS, "count") | {
-            efficiency(way, arm, accumulated=count > 1): "ratio"
-            for way, count, arm in product(self.ways, self.accumulate, self.arms)
+            efficiency(way, variant, accumulated=count > 1): "ratio"
+            for way, count, variant in product(self.ways, self.accumulate, self.arms)
         }
         if "ddp" in self.ways and 1 in self.accumulate and "default" in self.arms:
             readings[TOTAL] = "Mtokens/s"
@@ -113,31 +119,29 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
         """Raise Unproved for a rate of 0, figures that contradict each other, and values that were
         not compared.
         """
-        for one in output.readings:
-            if one.unit != "count" and not one.value > 0:
-                raise Unproved("load_rate_none", name=one.name)
+        require_rates(output)
         self._require_trainings(output)
         self._require_compared(output)
 
     def _require_trainings(self, output: LoadOutput) -> None:
         """Every training is in the table, and its figures fit each other and the readings."""
         model, batch, whole = map(output.parameters.get, ("model", "batch", "tensor_batch"))
-        ranks, known = self.ranks, parallel_sizes.CHOICES
+        ranks, known = self.ranks, memory.CHOICES
         name = next((one for one, _ in known if one == model), None)
         if name is None or type(batch) is not int or (name, batch) not in known:
-            raise _other("model", (model, batch), list(known))
+            raise other("model", (model, batch), list(known))
         if type(whole) is not int or not 1 <= whole <= ranks * batch:
-            raise _other("tensor_batch", whole, ranks * batch)
+            raise other("tensor_batch", whole, ranks * batch)
         rows = _rows(output, TABLE, list(product(self.arms, (ALONE, *self.ways), self.accumulate)))
-        for (arm, way, count), row in rows.items():
+        for (variant, way, count), row in rows.items():
             samples = {ALONE: batch, "tp": whole}.get(str(way), ranks * batch) * int(count)
             own = whole if way == "tp" else batch
-            if not _fits(row, rows[arm, ALONE, count], MODELS[name], samples, own, ranks):
+            if not _fits(row, rows[variant, ALONE, count], MODELS[name], samples, own, ranks):
                 raise Unproved("load_training_unsound", row=str(row))
         found = {one.name: one.value for one in output.readings}
-        for arm, way, count in product(self.arms, self.ways, self.accumulate):
-            reading = efficiency(way, arm, accumulated=count > 1)
-            if found[reading] != rows[arm, way, count][6]:
+        for variant, way, count in product(self.arms, self.ways, self.accumulate):
+            reading = efficiency(way, variant, accumulated=count > 1)
+            if found[reading] != rows[variant, way, count][6]:
                 raise _untold(reading)
         if TOTAL in found and not _near(found[TOTAL], float(rows["default", "ddp", 1][4]) / 1e3):
             raise _untold(TOTAL)
@@ -148,12 +152,12 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
         rows = _rows(output, VALUES, due)
         steps, ranks = parallel_values.STEPS, self.ranks
         short, beyond = [], False
-        for arm, way, count in due:
-            row = rows[arm, way, count]
+        for variant, way, count in due:
+            row = rows[variant, way, count]
             elements = parallel_values.elements(way, ranks)
             digests = ranks if way == "ddp" else 0
             if row[3:8] != (steps, steps * ranks, steps * elements, elements, digests):
-                short.append(f"{way} {count} ({arm})")
+                short.append(f"{way} {count} ({variant})")
             beyond |= not all(isinstance(one, float) and 0 <= one <= 1 for one in row[8:])
         if short:
             raise Unproved("load_uncompared", names=Listed(tuple(short)))
@@ -161,19 +165,15 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
             raise Unproved("load_uncounted")
 
 
-def efficiency(way: ParallelWay, arm: Arm, *, accumulated: bool) -> str:
-    """The name of an efficiency; accumulated batches and the arm have their own."""
-    return of_arm(f"parallel_{way}_efficiency{'_accumulated' if accumulated else ''}", arm)
+def efficiency(way: ParallelWay, variant: CollectiveVariant, *, accumulated: bool) -> str:
+    """The name of an efficiency; accumulated batches and the variant have their own."""
+    return of_variant(f"parallel_{way}_efficiency{'_accumulated' if accumulated else ''}", variant)
 
 
 EFFICIENCIES = tuple(
-    efficiency(way, arm, accumulated=accumulated)
-    for way, accumulated, arm in product(WAYS, (False, True), ARMS)
+    efficiency(way, variant, accumulated=accumulated)
+    for way, accumulated, variant in product(WAYS, (False, True), ARMS)
 )
-
-
-def _other(name: str, printed: object, due: object) -> Unproved:
-    return Unproved("load_parameter", name=name, told=repr(printed), asked=repr(due))
 
 
 def _untold(name: str) -> Unproved:
@@ -181,11 +181,11 @@ def _untold(name: str) -> Unproved:
 
 
 def _rows(output: LoadOutput, name: str, due: Sequence[RowKey]) -> Mapping[RowKey, Cells]:
-    """The rows of a table by arm, way and accumulation. Raises Unproved unless all are there."""
+    """The rows of a table by variant, way, accumulation. Raises Unproved unless all are there."""
     given = contract.table(output, name).rows
     rows = {row[:3]: row for row in given}
     if len(rows) != len(given) or rows.keys() != set(due):
-        names = Listed(tuple(f"{arm} {way} {count:g}" for arm, way, count in due))
+        names = Listed(tuple(f"{variant} {way} {count:g}" for variant, way, count in due))
         others = Listed(tuple(" ".join(map(str, row[:3])) for row in given))
         raise Unproved("load_trainings", formats=names, table=name, others=others)
     return rows

@@ -2,10 +2,10 @@
 
     python -m acceptance.loads train_parallel ranks=2 seconds=12
 
-One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. Two arms, each
-with processes of its own: `default` as the machine comes, and `p2p_off` with NCCL_P2P_DISABLE=1.
+One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. Two variants,
+each with processes of its own: `default` as the machine comes, `p2p_off` with NCCL_P2P_DISABLE=1.
 NCCL_* variables of the environment are removed, and NVLink multicast is off (NCCL_NVLS_ENABLE=0).
-The processes of both arms start at once, and those of the second wait for the end of the first.
+The processes of both start at once, and those of the second wait for the end of the first.
 Over gloo, between processors, the model is the smallest and peer access means nothing: for tests.
 
 The ways (`ways`), each with the accumulated batches of `accumulate`:
@@ -16,13 +16,13 @@ The ways (`ways`), each with the accumulated batches of `accumulate`:
 - `tp`: tensor parallelism by hand (`parallel_split`); embedding, norms and head are whole on every
   GPU, so that its efficiency has an upper bound: of the 1.3 G model 0.93 for two, 0.66 for eight.
 
-Each arm
+Each variant
 
 1. trains a small model in float32 every way and compares losses, gradients and weights with those
    of one card that has the whole batch (`parallel_values` has the bound and its derivation);
    with `ddp` all ranks must end with the same bits;
 2. trains a model of 1.3 G parameters, or the largest below it for which there is memory
-   (`parallel_sizes`), under autocast with the fused AdamW: first each GPU alone, without
+   (`memory`), under autocast with the fused AdamW: first each GPU alone, without
    communication, then every way. `seconds` are shared by all of these, with LEAST_STEPS each.
    After `ddp` all ranks must hold the same bits. A loss that is no finite number is wrong.
 
@@ -40,7 +40,7 @@ Where the time of a step goes, as shares of it:
   two others exceed the step it is 0, and a note says by how much.
 
 Readings of `gpus`: `parallel_ddp` in Mtokens/s, `parallel_WAY_efficiency`, with four accumulated
-batches `parallel_WAY_efficiency_accumulated`, each with `_p2p_off` in that arm;
+batches `parallel_WAY_efficiency_accumulated`, each with `_p2p_off` in that variant;
 `parallel_miscompares` counts tensors and losses outside their bound, and losses that are no finite
 numbers, `parallel_disagreements` trainings after which ranks held different weights. The table
 `train_parallel` has every timed training (rates are of all GPUs together, those of `alone` of one),
@@ -56,8 +56,6 @@ from __future__ import annotations
 import contextlib
 import math
 import statistics
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -66,29 +64,26 @@ from pathlib import Path
 from typing import Any, cast
 
 from acceptance.core.limit import GIB
-from acceptance.core.parts import GPUS, Gpu, listed
-from acceptance.loads.collective import nccl_environment
-from acceptance.loads.collective.digest import differing
-from acceptance.loads.miscompare import DifferingDigests, Miscompare
+from acceptance.core.parts import GPUS, Component, Gpu
+from acceptance.loads.collective.digest import report_differing
+from acceptance.loads.collective.variant import VariantRank, VariantRun, forked
 from acceptance.loads.protocol import Output
-from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 from acceptance.loads.train import (
+    memory,
     parallel_contract,
-    parallel_sizes,
     parallel_values,
     parallel_worker,
 )
-from acceptance.loads.train.parallel_contract import ALONE, Arm, Ask, Fault, efficiency
+from acceptance.loads.train.parallel_contract import ALONE, Ask, efficiency
 from acceptance.loads.train.parallel_values import BATCH, STEPS, VERIFIED, ParallelWay
 from acceptance.loads.train.parallel_worker import (
     Clock,
     Clocked,
     Deviation,
-    Entered,
     Join,
-    Joined,
     Task,
     TrainedFormat,
+    TrainerJoined,
     Verified,
     Verify,
     compare,
@@ -96,28 +91,8 @@ from acceptance.loads.train.parallel_worker import (
 )
 from acceptance.loads.train.shapes import MODELS, TINY, ModelShape
 
-ERRORS = (RankLost,)
 TINY_BATCH = 2
 Row = tuple[str | float, ...]
-_PROGRESS_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class GpuRank:
-    """The process of one GPU, and the arm that it is of; in `folder` all of them meet."""
-
-    number: int
-    arm: Arm
-    folder: Path
-
-    @property
-    def component(self) -> Gpu:
-        """Its GPU."""
-        return Gpu(self.number)
-
-    def prepare(self) -> None:
-        """Set the arm's variables of NCCL, and no others."""
-        nccl_environment.set_variables(self.arm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,68 +110,33 @@ class Work:
         return self.tensor_batch if way == "tp" else self.batch
 
 
-def work_for(ask: Ask, joined: Sequence[Joined]) -> Work:
+def work_for(ask: Ask, joined: Sequence[TrainerJoined]) -> Work:
     """The largest model and batch for which all ranks have memory; over gloo the smallest."""
     # Sums and shards go between the ranks in this format, so it is one that all of them have.
     dtype: TrainedFormat = "f16" if any(one.dtype == "f16" for one in joined) else "bf16"
     if ask.backend == "gloo":
         return Work("tiny", TINY, TINY_BATCH, TINY_BATCH * ask.ranks, dtype)
     room = min(one.free_bytes for one in joined)
-    name, batch = parallel_sizes.choose(room)
+    name, batch = memory.parallel_model(room)
     shape = MODELS[name]
-    whole = parallel_sizes.tensor_batch(shape, batch, ask.ranks, room)
+    whole = memory.tensor_batch(shape, batch, ask.ranks, room)
     return Work(name, shape, batch, whole, dtype)
 
 
 @dataclass(slots=True)
-class ArmRun:
-    """One arm while it runs: its ranks, and what they found."""
+class TrainingRun(VariantRun):
+    """One variant of the trainings while it runs, and what was found."""
 
-    ask: Ask
-    arm: Arm
-    ranks: Ranks[GpuRank]
-    output: Output
-    entered: set[GpuRank] = field(default_factory=set)
+    ask: Ask = field(kw_only=True)
     wrong: int = 0
     disagreements: int = 0
     rows: list[Row] = field(default_factory=list)
     values: list[Row] = field(default_factory=list)
-    begun: bool = False
-    began: float = field(default_factory=time.monotonic)
-    said: float = 0.0
-
-    def heard(self, rank: GpuRank, value: Miscompare | Entered) -> None:
-        """Take what a rank says besides its answers."""
-        if isinstance(value, Entered):
-            self.entered.add(rank)
-        else:
-            self.output.miscompare(value)
-
-    def progress(self) -> None:
-        """Say how far the arm is, now and then, once the first line is out."""
-        spent, whole = time.monotonic() - self.began, self.ask.seconds / len(self.ask.arms)
-        if self.begun and spent - self.said >= _PROGRESS_S:
-            self.said = spent
-            self.output.progress(round(min(spent, whole), 1), whole)
-
-    def collect(self, kind: str, more_s: float = 0.0) -> dict[int, Any]:
-        """The answers of all ranks, by their numbers."""
-        told = self.ranks.collect(kind, self.ask.grace + more_s, self.heard, self.progress)
-        return {rank.number: told[rank] for rank in sorted(told, key=lambda one: one.number)}
 
     def take(self, task: Task) -> dict[int, Any]:
-        """One task. Raises RankLost, with the ranks that never arrived where it does not end."""
-        self.entered.clear()
-        self.ranks.start(lambda _moment: task)
-        self.collect("ready")
-        self.ranks.start(lambda _moment: None)
-        try:
-            return self.collect("done", task.seconds if isinstance(task, Clock) else 0.0)
-        except RankSilent as error:
-            entered = {rank.number for rank in self.entered}
-            absent = [Gpu(one) for one in range(self.ask.ranks) if one not in entered]
-            who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
-            raise RankSilent(f"{error}: {who} at {task}") from None
+        """The answers of all ranks to a task, by their numbers. Raises RankLost."""
+        found = self.do(task, task.seconds if isinstance(task, Clock) else 0.0)
+        return {rank.number: one for rank, one in found.items()}
 
     def verify(self, way: ParallelWay, accumulation: int) -> None:
         """Compare the small model's training with one card's."""
@@ -208,7 +148,7 @@ class ArmRun:
         self._agree(digests, f"after {task}")
         self.values.append(
             (
-                self.arm,
+                self.variant,
                 way,
                 accumulation,
                 STEPS,
@@ -247,15 +187,13 @@ class ArmRun:
 
     def _wrong(self, found: Deviation, task: Task, number: int) -> None:
         self.wrong += 1
-        self.output.miscompare(parallel_worker.wrong(found, task, self.arm, number))
+        self.output.miscompare(parallel_worker.wrong(found, task, self.variant, number))
 
     def _agree(self, digests: Mapping[int, str], when: str) -> None:
         """Report ranks that hold other weights."""
-        groups = differing({Gpu(number): one for number, one in digests.items()})
-        if groups:
-            self.disagreements += 1
-            found = f"weights that differ between ranks {when} ({self.arm})"
-            self.output.miscompare(DifferingDigests(check="digest", found=found, digests=groups))
+        found = f"weights that differ between ranks {when} ({self.variant})"
+        own: dict[Component, str] = {Gpu(number): one for number, one in digests.items()}
+        self.disagreements += bool(report_differing(self.output, own, found))
 
     def clock(
         self, way: ParallelWay | str, accumulation: int, work: Work, seconds_: float
@@ -326,8 +264,9 @@ class ArmRun:
         communication = 1.0 - compute - optimizer
         if communication < 0:
             self.output.note(
-                f"{self.arm}: {named(way, accumulation)}: compute of one card alone and optimizer "
-                f"are {-communication:.1%} longer than the step; communication is said to be 0"
+                f"{self.variant}: {named(way, accumulation)}: compute of one card alone and "
+                f"optimizer are {-communication:.1%} longer than the step; communication is said "
+                "to be 0"
             )
         shares = (compute, max(0.0, communication), optimizer)
         return self._cells(
@@ -352,7 +291,7 @@ class ArmRun:
     ) -> Row:
         flop = work.shape.sample_flop() / work.shape.sequence
         return (
-            self.arm,
+            self.variant,
             way,
             accumulation,
             work.of_way(way),
@@ -373,50 +312,45 @@ def _tokens(work: Work, samples: int) -> int:
     return samples * work.shape.sequence
 
 
-def run_arm(run: ArmRun, work: Work) -> None:
-    """One arm, from its first task to its last reading. Raises RankLost."""
+def run_variant(run: TrainingRun, work: Work) -> None:
+    """One variant, from its first task to its last reading. Raises RankLost."""
     ask = run.ask
-    run.began, run.begun = time.monotonic(), True
+    run.begin()
     for accumulation in ask.accumulate:
         for way in ask.ways:
             run.verify(way, accumulation)
     timed = len(ask.accumulate) * (1 + len(ask.ways)) * len(ask.arms)
     found = run.measure(work, ask.seconds / timed)
-    run.ranks.start(lambda _moment: None)
-    run.collect("left")
+    run.leave()
     for (way, batches), share in found.items():
-        name = efficiency(way, run.arm, accumulated=batches > 1)
+        name = efficiency(way, run.variant, accumulated=batches > 1)
         run.output.reading(name, "ratio", GPUS, share)
-    if run.arm == "default" and ("ddp", 1) in found:
+    if run.variant == "default" and ("ddp", 1) in found:
         row = next(one for one in run.rows if one[1:3] == ("ddp", 1))
         run.output.reading(parallel_contract.TOTAL, "Mtokens/s", GPUS, float(row[4]) / 1e3)
 
 
 def run(ask: Ask, output: Output, join: Join | None = None) -> None:
-    """Start the ranks of all arms, and run one arm after the other. `join` is for tests.
+    """Start the ranks of all variants, and run one after the other. `join` is for tests.
 
     Raises RankLost, and ValueError where no model fits.
     """
     entry = partial(_torch_join, ask.backend) if join is None else join
+
+    def body(rank: VariantRank, connection: Connection, fault: Any) -> None:
+        parallel_worker.work(rank, ask.ranks, connection, entry, fault)
+
     runs = []
     with contextlib.ExitStack() as stack:
-        for arm in ask.arms:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            every = tuple(GpuRank(number, arm, folder) for number in range(ask.ranks))
-            inject = ask.inject if arm == ask.arms[0] else None
-
-            def body(rank: GpuRank, connection: Connection, inject: Fault | None = inject) -> None:
-                fault = inject if rank.number == ask.ranks - 1 else None
-                parallel_worker.work(
-                    rank.number, ask.ranks, connection, entry, rank.folder, rank.arm, fault
-                )
-
-            runs.append(ArmRun(ask, arm, stack.enter_context(Ranks(every, body)), output))
+        for variant in ask.arms:
+            every, ranks = stack.enter_context(forked(ask, variant, body))
+            whole_s = ask.seconds / len(ask.arms)
+            runs.append(TrainingRun(every, ranks, output, ask.grace, whole_s, ask=ask))
         joined = [list(one.collect("joined").values()) for one in runs]
-        work = work_for(ask, [one for arm in joined for one in arm])
+        work = work_for(ask, [one for variant in joined for one in variant])
         _hello(ask, joined, work, output)
         for one in runs:
-            run_arm(one, work)
+            run_variant(one, work)
     wrong = sum(one.wrong for one in runs), sum(one.disagreements for one in runs)
     for name, count in zip(parallel_contract.COUNTS, wrong, strict=True):
         output.reading(name, "count", GPUS, count)
@@ -434,9 +368,9 @@ def _torch_join(backend: str, rank: int, ranks: int, folder: Path) -> parallel_w
     return TorchTrainer(backend, rank, ranks, folder)
 
 
-def _hello(ask: Ask, joined: Sequence[Sequence[Joined]], work: Work, output: Output) -> None:
-    """The first line. Raises RuntimeError where the arms have other GPUs."""
-    uuids = [[one.uuid for one in arm] for arm in joined]
+def _hello(ask: Ask, joined: Sequence[Sequence[TrainerJoined]], work: Work, output: Output) -> None:
+    """The first line. Raises RuntimeError where the variants have other GPUs."""
+    uuids = [[one.uuid for one in variant] for variant in joined]
     if any(other != uuids[0] for other in uuids):
         raise RuntimeError("the arms have other GPUs than each other")
     parameters: dict[str, Any] = {
@@ -446,6 +380,6 @@ def _hello(ask: Ask, joined: Sequence[Sequence[Joined]], work: Work, output: Out
         "tensor_batch": work.tensor_batch,
         "format": work.dtype,
         "uuids": uuids[0],
-        "library": ", ".join(sorted({one.about for arm in joined for one in arm})),
+        "library": ", ".join(sorted({one.about for variant in joined for one in variant})),
     }
     output.hello(ask.load, parameters)

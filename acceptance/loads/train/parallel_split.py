@@ -56,8 +56,7 @@ def _enter(_norm: nn.Module, _given: Any, values: Tensor) -> Tensor:
     kind = values.device.type
     if torch.is_autocast_enabled(kind):
         values = values.to(torch.get_autocast_dtype(kind))
-    entered: Tensor = _Enter.apply(values)
-    return entered
+    return _Enter.apply(values)
 
 
 class RowLinear(nn.Module):

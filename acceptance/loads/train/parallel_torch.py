@@ -9,7 +9,6 @@ import contextlib
 import gc
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from acceptance.loads import card
 from acceptance.loads.collective import digest
-from acceptance.loads.collective.torch_group import TorchMemory
+from acceptance.loads.collective.torch_group import TorchGroup
 from acceptance.loads.collective.worker import CHUNK
 from acceptance.loads.train import parallel_split, parallel_values
 from acceptance.loads.train.model import Model, batch, model
@@ -33,8 +32,8 @@ from acceptance.loads.train.parallel_worker import (
     Clock,
     Clocked,
     Deviation,
-    Joined,
     TrainedFormat,
+    TrainerJoined,
     Verified,
     Verify,
     compare,
@@ -70,38 +69,27 @@ class TorchTrainer:
 
     def __init__(self, backend: str, rank: int, ranks: int, folder: Path) -> None:
         self._on_gpu = backend == "nccl"
-        self._backend, self._rank, self._ranks, self._folder = backend, rank, ranks, folder
+        self._rank, self._ranks = rank, ranks
         self._kind = "cuda" if self._on_gpu else "cpu"
         self._device = f"cuda:{rank}" if self._on_gpu else "cpu"
+        self._card = card.CudaCard() if self._on_gpu else card.ProcessorCard()
         self._mesh: Any = None
-        about, uuid, native = f"torch {torch.__version__}, {backend}", "", True
-        if self._on_gpu:
-            torch.cuda.set_device(rank)
-            torch.zeros(1, device=self._device)  # the context takes memory too
-            uuid = card.uuid(rank)
-            version = ".".join(map(str, torch.cuda.nccl.version()))
-            about = f"{about} {version}, {torch.cuda.get_device_name(rank)}"
-            native = torch.cuda.get_device_capability(rank) >= (8, 0)
-        else:
-            torch.set_num_threads(1)  # the ranks share the processors
-        self._memory = TorchMemory(self._device, ranks)
+        self._group = TorchGroup(backend, rank, ranks, folder)
+        self._memory = self._group.memory
+        uuid = card.uuid(rank) if self._on_gpu else ""
+        native = not self._on_gpu or torch.cuda.get_device_capability(rank) >= (8, 0)
         self._dtype = torch.bfloat16
         name: TrainedFormat = "bf16" if native else "f16"
-        self.joined = Joined(self._memory.free_bytes(), about, uuid, name)
+        self.joined = TrainerJoined(self._memory.free_bytes(), self._group.about, uuid, name)
 
     def leave(self) -> None:
         """Leave the group."""
         if self._mesh is not None:
-            distributed.destroy_process_group()
+            self._group.leave()
 
     def _meet(self) -> None:
         if self._mesh is None:
-            distributed.init_process_group(
-                self._backend,
-                init_method=f"file://{self._folder}/meet",
-                rank=self._rank,
-                world_size=self._ranks,
-            )
+            self._group.meet()
             self._mesh = init_device_mesh(self._kind, (self._ranks,))
 
     @property
@@ -264,7 +252,7 @@ class TorchTrainer:
         losses: list[Tensor] = []
 
         def step() -> tuple[Any, Any, Any]:
-            begin = self._mark()
+            begin = self._card.mark()
             for number, (tokens, targets) in enumerate(batches):
                 with (
                     trained.gate(number == task.accumulation - 1),
@@ -273,22 +261,22 @@ class TorchTrainer:
                     loss = trained.module(tokens, targets)
                 (loss / task.accumulation).backward()
                 losses.append(loss.detach())
-            passed = self._mark()
+            passed = self._card.mark()
             optimizer.step()
             optimizer.zero_grad()
-            return begin, passed, self._mark()
+            return begin, passed, self._card.mark()
 
         warm = [step() for _ in range(WARM_STEPS)]
-        one_s = self._seconds(warm[-1][0], warm[-1][2])
+        one_s = self._card.seconds(warm[-1][0], warm[-1][2])
         count = steps_for(task.seconds, one_s if task.way == "alone" else self._slowest(one_s))
         marks = [step() for _ in range(count)]
-        whole_s = self._seconds(marks[0][0], marks[-1][2])
+        whole_s = self._card.seconds(marks[0][0], marks[-1][2])
         told = torch.stack(losses).float()
         return Clocked(
             steps=count,
             step_s=whole_s / count,
-            passes_s=statistics.median(self._seconds(one[0], one[1]) for one in marks),
-            optimizer_s=statistics.median(self._seconds(one[1], one[2]) for one in marks),
+            passes_s=statistics.median(self._card.seconds(one[0], one[1]) for one in marks),
+            optimizer_s=statistics.median(self._card.seconds(one[1], one[2]) for one in marks),
             peak_bytes=torch.cuda.max_memory_allocated() if self._on_gpu else 0,
             infinite=int((~torch.isfinite(told)).sum()),
             digest=self._digest(trained) if task.way == "ddp" else "",
@@ -298,19 +286,6 @@ class TorchTrainer:
         told = torch.tensor([seconds], dtype=torch.float64, device=self._device)
         distributed.all_reduce(told, distributed.ReduceOp.MAX)
         return float(told)
-
-    def _mark(self) -> Any:
-        if not self._on_gpu:
-            return time.perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def _seconds(self, begin: Any, end: Any) -> float:
-        if not self._on_gpu:
-            return float(end - begin)
-        end.synchronize()
-        return float(begin.elapsed_time(end)) / 1e3
 
     def _digest(self, trained: Trained) -> str:
         """The digest of all weights, one after the other."""
@@ -399,8 +374,7 @@ def _gradient(parameter: nn.Parameter) -> Tensor:
 
 def _local(tensor: Tensor) -> Tensor:
     """A rank's own part of a sharded tensor; a whole one itself."""
-    local: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
-    return local
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
 def _bounds_of_gradients(share: float, alone: Trained) -> dict[str, float]:

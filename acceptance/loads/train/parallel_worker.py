@@ -1,15 +1,8 @@
-"""One rank of the load of parallel training: it verifies and times what it is sent. Pure.
-
-A task has two parts, so that a rank that never arrives is known: each rank says that it is ready,
-which needs no other rank; then all are sent on, and each says that it enters before it does.
-"""
+"""One rank of the load of parallel training: it verifies and times what it is sent. Pure."""
 
 from __future__ import annotations
 
 import math
-import os
-import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -17,18 +10,19 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from acceptance.core.parts import Gpu
+from acceptance.loads.collective.variant import Joined, VariantRank
 from acceptance.loads.miscompare import (
-    CollectiveArm,
+    CollectiveVariant,
     ParallelCheck,
     WrongTraining,
 )
+from acceptance.loads.ranks import TaskPipe
 from acceptance.loads.train.parallel_contract import Fault
 from acceptance.loads.train.parallel_values import ParallelWay
 from acceptance.loads.train.shapes import ModelShape
 
 TrainedFormat = Literal["bf16", "f16"]
 LEAST_STEPS, MOST_STEPS = 3, 200
-REPORTED = 8  # wrong results that a rank reports; all are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +64,10 @@ def named(way: str, accumulation: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A rank whose device works: its free memory in bytes, its library, format and GPU."""
+class TrainerJoined(Joined):
+    """A rank whose device works, and the format that it trains in."""
 
-    free_bytes: int
-    about: str
-    uuid: str
     dtype: TrainedFormat
-
-
-@dataclass(frozen=True, slots=True)
-class Entered:
-    """A rank is about to begin what all of them do together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +120,7 @@ class Trainer(Protocol):
     """A rank's device and library. All meet in the first task: joining needs no other."""
 
     @property
-    def joined(self) -> Joined:
+    def joined(self) -> TrainerJoined:
         """The device, the library, and what room there is."""
 
     def verify(self, task: Verify, fault: Fault | None) -> Verified:
@@ -167,49 +153,29 @@ def compare(
 
 
 def work(
-    rank: int,
-    ranks: int,
-    connection: Connection,
-    join: Join,
-    folder: Path,
-    arm: CollectiveArm,
-    inject: Fault | None,
+    rank: VariantRank, ranks: int, connection: Connection, join: Join, inject: Fault | None
 ) -> None:
     """The rank's whole sequence, until it is told to leave; a fault is made in its first task."""
-    trainer = join(rank, ranks, folder)
+    trainer, pipe = join(rank.number, ranks, rank.folder), TaskPipe(connection)
     connection.send(("joined", trainer.joined))
-    reported = 0
-    while True:
-        _, task = connection.recv()
-        if task is None:
-            trainer.leave()
-            connection.send(("left", None))
-            return
-        connection.send(("ready", None))
-        connection.recv()
+    for task in pipe.tasks():
         fault, inject = inject, None
-        if fault == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if fault == "hang":
-            time.sleep(3600)
-        connection.send(("entered", Entered()))
-        if isinstance(task, Clock):
-            connection.send(("done", trainer.clock(task)))
-            continue
-        done = trainer.verify(task, fault)
-        for one in done.deviations[: REPORTED - reported]:
-            reported += 1
-            connection.send(("miscompare", wrong(one, task, arm, rank)))
+        pipe.enter(fault)
+        done = trainer.clock(task) if isinstance(task, Clock) else trainer.verify(task, fault)
+        for one in done.deviations if isinstance(done, Verified) else ():
+            pipe.report(wrong(one, task, rank.variant, rank.number))
         connection.send(("done", done))
+    trainer.leave()
+    connection.send(("left", None))
 
 
-def wrong(found: Deviation, task: Task, arm: CollectiveArm, rank: int) -> WrongTraining:
+def wrong(found: Deviation, task: Task, variant: CollectiveVariant, rank: int) -> WrongTraining:
     """The wrong result of a deviation at a rank."""
     return WrongTraining(
         component=Gpu(rank),
         check=found.check,
         way=task.way,
-        arm=arm,
+        arm=variant,
         accumulation=task.accumulation,
         step=found.step,
         tensor=found.tensor,

@@ -26,7 +26,7 @@ def require_parameter(output: LoadOutput, name: str, due: object) -> None:
     """Raise Unproved unless the load ran with this parameter, which follows from its GPU."""
     printed = output.parameters.get(name)
     if due is None or printed != due:
-        raise Unproved("load_parameter", name=name, told=repr(printed), asked=repr(due))
+        raise other(name, printed, due)
 
 
 def require_rates(output: LoadOutput) -> None:
@@ -34,6 +34,18 @@ def require_rates(output: LoadOutput) -> None:
     for one in output.readings:
         if one.unit != "count" and not one.value > 0:
             raise Unproved("load_rate_none", name=one.name)
+
+
+def require_counted(output: LoadOutput, name: str) -> None:
+    """Raise Unproved unless this reading counts the wrong results that the output has."""
+    (counted,) = (one.value for one in output.readings if one.name == name)
+    if counted != len(output.miscompares):
+        raise Unproved("load_uncounted")
+
+
+def other(name: str, printed: object, due: object) -> Unproved:
+    """The load ran with another parameter than its ask or its GPU demand."""
+    return Unproved("load_parameter", name=name, told=repr(printed), asked=repr(due))
 
 
 def require_share(name: str, share: float, rate: float, matmul: float) -> None:

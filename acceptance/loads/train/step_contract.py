@@ -14,11 +14,14 @@ from msgspec import Meta
 from acceptance.core.message import Listed
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.gemm.contract import MULTIPLYING
 from acceptance.loads.miscompare import STEP_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import parallel_values
 from acceptance.loads.train.proof import (
     of_capability,
+    other,
+    require_counted,
     require_parameter,
     require_rates,
     require_share,
@@ -85,6 +88,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
 
     # The load looks at the GPU's memory itself.
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"neo"})
+    CLEARED: ClassVar[frozenset[str]] = MULTIPLYING
 
     @property
     def models(self) -> tuple[StepModel, ...]:
@@ -124,9 +128,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         self._require_rows(rows, judged)
         self._require_rates(output, rows, judged)
         self._require_compared(output, rows, judged)
-        (counted,) = (one.value for one in output.readings if one.name == STEP_MISCOMPARES)
-        if counted != len(output.miscompares):
-            raise Unproved("load_uncounted")
+        require_counted(output, STEP_MISCOMPARES)
 
     def _require_rows(self, rows: Rows, judged: StepFormat) -> None:
         """Raise Unproved unless each row has figures, is of a due model and option, and unique."""
@@ -139,9 +141,9 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         names |= {replace(one, checkpointed=True).name for one in trained}
         due = {(MODELS[model].name, name) for model in ("gpt2", *self.models) for name in names}
         printed = [(str(row[0]), str(row[1])) for row in rows]
-        strays = [", ".join(one) for one in printed if one not in due or printed.count(one) > 1]
-        if strays:
-            raise Unproved("load_rows_stray", table=STEP_TABLE, rows=Listed(tuple(strays)))
+        unexpected = [", ".join(one) for one in printed if one not in due or printed.count(one) > 1]
+        if unexpected:
+            raise Unproved("load_rows_stray", table=STEP_TABLE, rows=Listed(tuple(unexpected)))
 
     def _require_rates(self, output: LoadOutput, rows: Rows, judged: StepFormat) -> None:
         """Raise Unproved unless the judged readings are those of rows, and shares of the product.
@@ -170,8 +172,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         numbers = {row[:3]: row[3] for row in checks}
         size = output.parameters.get("size")
         if type(size) is not int or size not in STEP_SIZES:
-            sizes = list(STEP_SIZES)
-            raise Unproved("load_parameter", name="size", told=repr(size), asked=repr(sizes))
+            raise other("size", size, list(STEP_SIZES))
         own = FORMAT_NAMES[judged]
         trained = {(MODELS[model].name, own) for model in self.models} | {
             (str(row[0]), str(row[1]).partition(",")[0]) for row in rows

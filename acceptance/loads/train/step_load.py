@@ -39,10 +39,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from acceptance.loads.card import CudaCard, gpu_identity
-from acceptance.loads.gemm.load import STRAYS as STRAYS
+from acceptance.loads.card import CudaCard, ProcessorCard, gpu_identity
 from acceptance.loads.protocol import Output
-from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import MODELS, TINY
 from acceptance.loads.train.step_bounds import SMALL
 from acceptance.loads.train.step_contract import STEP_SIZES, Ask

@@ -1,20 +1,4 @@
-"""Ways of training a model, the memory that each needs, and the loss of new weights. Pure.
-
-Estimated bytes of a step, from which the batch is chosen. They are the most of two moments: when
-the forward pass ends, with all that backward needs, and when backward ends, with all gradients.
-Gradients of the step before are freed by then, but for those that accumulate.
-
-- a parameter: 12 (float32 weight and AdamW's two moments), 4 more for its gradient, and 2 more for
-  its narrow copy under autocast;
-- a token, in each layer, for backward: under autocast 42 bytes for each of the hidden width's
-  numbers (two float32 inputs of norms, 17 narrow tensors of that width: inputs of the five matrices
-  before the feed-forward part, queries, keys and values, their mix twice, and 8 for that part's two
-  of four times the width), 64 in float32; with checkpointing its float32 input alone, and one layer
-  whole;
-- a token, at the head: 16 bytes for each word (logits, their logarithms, and gradients of both).
-
-On two H100s the peaks of 21 models and options lay 2 to 22 % below that. A first step that runs
-out of memory all the same is tried again with half the batch.
+"""Ways of training a model, and the loss of new weights. Pure.
 
 The loss of new weights is not ln(v) for v words (padded ones among them), because logits vary: the
 last norm's output x has |x|^2 = h, and weights a standard deviation of 0.02, so a logit has the
@@ -32,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from acceptance.core.dtype import trained_dtype
-from acceptance.loads.train.shapes import ADAMW_BYTES, ModelShape
+from acceptance.loads.train.shapes import ModelShape
 
 StepFormat = Literal["f32", "tf32", "bf16", "f16"]
 FORMAT_NAMES: dict[StepFormat, str] = {
@@ -46,14 +30,8 @@ FORMAT_NAMES: dict[StepFormat, str] = {
     "f16": "float16",
 }
 NARROW: tuple[StepFormat, ...] = ("bf16", "f16")  # those of autocast
-MOST_BATCH = 16
 SPREAD = 0.02  # the standard deviation of new weights (`blocks.SPREAD`, which needs torch)
 LIKELY = 9.0  # as in `loads.gemm.dtypes`: exceeded once in 1e17 draws
-ROOM = 0.92  # of the GPU's total memory; fragments, a display and the driver need the rest
-CONTEXT_BYTES = 3 << 28  # CUDA's own, and its libraries' work space
-_SAVED = {True: 42, False: 64}  # bytes a token, layer and number of the hidden width, by narrow
-_HEAD = 16  # bytes a token and word
-_GRADIENT = 4  # bytes a parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,36 +76,6 @@ def options(judged: StepFormat) -> Iterator[StepOption]:
     yield StepOption(judged, accumulation=4)
     yield StepOption(judged, accumulation=16)
     yield StepOption(judged, checkpointed=True)
-
-
-def bytes_needed(shape: ModelShape, option: StepOption, batch: int) -> int:
-    """Estimated peak memory of a step."""
-    tokens = batch * shape.sequence
-    layer = _SAVED[option.narrow] * shape.layer.hidden * tokens
-    kept = 4 * shape.layer.hidden * tokens * shape.layers + layer
-    activations = kept if option.checkpointed else layer * shape.layers
-    states = (ADAMW_BYTES + 2 * option.narrow) * shape.parameters
-    freed = _GRADIENT * shape.parameters if option.accumulation == 1 else 0
-    return max(states, states - freed + activations + _HEAD * shape.words * tokens)
-
-
-def fitting(
-    shape: ModelShape, option: StepOption, whole_bytes: int, beside_bytes: int
-) -> tuple[StepOption, int] | None:
-    """The option and the largest batch that fit into this memory beside other `beside_bytes`.
-
-    Where not even one sample fits it is the same with checkpointing; None where that does not
-    either. Memory in use by others does not count: a GPU in use is to be freed, not measured with
-    less.
-    """
-    room = ROOM * whole_bytes - CONTEXT_BYTES - beside_bytes
-    for tried in (option, replace(option, checkpointed=True)):
-        batch = MOST_BATCH
-        while batch and bytes_needed(shape, tried, batch) > room:
-            batch //= 2
-        if batch:
-            return tried, batch
-    return None
 
 
 def first_loss(shape: ModelShape, batch: int) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from acceptance.loads.gemm.dtypes import DTYPES
-from acceptance.loads.gemm.product import difference, normal, spoil
+from acceptance.loads.gemm.product import difference, normal, spoil, wrong_values
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.miscompare import WrongValue
 from acceptance.loads.train import model as models
@@ -40,7 +40,6 @@ _TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 # they and its epsilon grow by one factor, so nothing is divided by it; a power of two rounds
 # nothing.
 LOSS_SCALE = {"f16": 2.0**14}
-_LISTED = 4
 
 
 @contextmanager
@@ -252,14 +251,5 @@ def _one(what: str, name: str, got: float, want: float, allowed: float) -> Check
 def _compare(what: str, name: str, got: Tensor, want: Tensor, allowed: Tensor) -> Checked:
     error = (got - want).abs()
     wrong = ~(error <= allowed)  # also where the error is NaN
-    places = wrong.nonzero()
-    listed = tuple(
-        WrongValue(
-            index=tuple(place),
-            expected=repr(float(want[tuple(place)])),
-            got=repr(float(got[tuple(place)])),
-        )
-        for place in places[:_LISTED].tolist()
-    )
     share = float(torch.where(error > 0, error / allowed, 0.0).max())
-    return Checked(what, name, got.numel(), len(places), share, listed)
+    return Checked(what, name, got.numel(), int(wrong.sum()), share, wrong_values(wrong, want, got))

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from acceptance.core.message import Message
 from acceptance.loads.card import Card, CardError, take
 from acceptance.loads.contract import OWN
-from acceptance.loads.gemm.worker import Marks, sustain
+from acceptance.loads.gemm.worker import last_half, sustain
 from acceptance.loads.miscompare import STEP_MISCOMPARES, StepCheck, WrongStep, WrongValue
 from acceptance.loads.protocol import Output
+from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
 from acceptance.loads.train.shapes import ModelShape
 from acceptance.loads.train.step_contract import (
     NEO_GIB,
@@ -29,12 +30,9 @@ from acceptance.loads.train.step_contract import (
 )
 from acceptance.loads.train.step_options import (
     FORMAT_NAMES,
-    MOST_BATCH,
     StepFormat,
     StepOption,
-    bytes_needed,
     first_loss,
-    fitting,
     options,
 )
 
@@ -146,7 +144,7 @@ class Product:
 
 
 @dataclass(slots=True)
-class _Course:
+class _State:
     """One model in one option, under way."""
 
     key: StepModel
@@ -222,13 +220,6 @@ def settled(durations: Sequence[float], seconds: float) -> list[float]:
     ends_s = list(itertools.accumulate(durations))
     late = sum(end_s <= seconds for end_s in ends_s) + 1  # the one that begins before counts not
     return list(durations[min(late, max(1, len(durations) - LEAST)) :])
-
-
-def last_half(marks: Marks) -> tuple[int, float]:
-    """The pieces of work of the last half of a turn, and their seconds."""
-    end_s, done = marks[-1]
-    begin_s, before = [mark for mark in marks if mark[0] <= end_s / 2][-1]
-    return done - before, end_s - begin_s
 
 
 class StepWorker:
@@ -341,40 +332,40 @@ class StepWorker:
             most //= 2
         if not most:
             return False
-        course = self._fit(key, option, most, due=False)
-        if course is None:
+        state = self._fit(key, option, most, due=False)
+        if state is None:
             return False
-        if (key, course.option.name) not in self._done:
-            self._turn(course, min(ROW_S, slot_s / 2), settle_s=0.0)
-            self._conclude(course)
-        course.trial.release()
+        if (key, state.option.name) not in self._done:
+            self._turn(state, min(ROW_S, slot_s / 2), settle_s=0.0)
+            self._conclude(state)
+        state.trial.release()
         return True
 
     def _judge(self, key: StepModel, seconds: float) -> None:
         """Train one model in turns with matrix products, so that both are equally hot."""
-        course = self._fit(key, StepOption(self._order.judged), MOST_BATCH, due=True)
-        assert course is not None
+        state = self._fit(key, StepOption(self._order.judged), MOST_BATCH, due=True)
+        assert state is not None
         own = Product()
         product_s = take(self._card, self._matmul.multiply, 1)
         self._multiply(Product(), HEAT_SHARE * seconds, product_s)
         round_s = (1 - HEAT_SHARE) * seconds / ROUNDS
         for number in range(ROUNDS):
             if self._poison and number == ROUNDS - 1:
-                course.trial.spoil()
+                state.trial.spoil()
                 self._poison = False
-            self._turn(course, (1 - MATMUL_SHARE) * round_s, settle_s=SETTLE_S)
+            self._turn(state, (1 - MATMUL_SHARE) * round_s, settle_s=SETTLE_S)
             self._multiply(own, MATMUL_SHARE * round_s, product_s)
             self._output.progress(
                 round(HEAT_SHARE * seconds + (number + 1) * round_s, 1), self._order.seconds
             )
-        self._conclude(course)
-        rate, product = course.rate, own.pieces * self._matmul.flop / own.spent_s / 1e12
+        self._conclude(state)
+        rate, product = state.rate, own.pieces * self._matmul.flop / own.spent_s / 1e12
         for name, value in zip(STEP_READINGS, (rate, rate / product), strict=True):
             self._output.reading(name.format(key), STEP_READINGS[name], OWN, value)
         self._product.pieces += own.pieces
         self._product.spent_s += own.spent_s
         self._product.turns += own.turns
-        course.trial.release()
+        state.trial.release()
 
     def _multiply(self, into: Product, seconds: float, one_s: float) -> None:
         marks = sustain(self._card, self._matmul.multiply, seconds, one_s, lambda _done: None)
@@ -383,23 +374,23 @@ class StepWorker:
         into.spent_s += spent_s
         into.turns.append(pieces * self._matmul.flop / spent_s / 1e12)
 
-    def _turn(self, course: _Course, seconds: float, *, settle_s: float) -> None:
+    def _turn(self, state: _State, seconds: float, *, settle_s: float) -> None:
         """A turn of steps."""
 
         def step() -> None:
             for _ in range(2 if self._order.inject == "slow" else 1):
-                course.losses.append(course.trial.step())
+                state.losses.append(state.trial.step())
 
-        found = timed_steps(self._card, step, seconds, LEAST + 1, course.one_s)
-        course.durations += settled(found, settle_s)
+        found = timed_steps(self._card, step, seconds, LEAST + 1, state.one_s)
+        state.durations += settled(found, settle_s)
 
-    def _fit(self, key: StepModel, option: StepOption, most: int, *, due: bool) -> _Course | None:
+    def _fit(self, key: StepModel, option: StepOption, most: int, *, due: bool) -> _State | None:
         """New weights, their loss, and the first steps, with the largest batch that memory allows.
 
         None where no batch fits and the model is not due. Raises CardError where it is.
         """
         shape = self._order.models[key]
-        found = fitting(shape, option, self._order.whole_bytes, self._matmul.bytes)
+        found = step_batch(shape, option, self._order.whole_bytes, self._matmul.bytes)
         if found is not None and found[0] != option:
             self._output.note(
                 f"{shape.name}: not even one sample fits into the GPU's memory without "
@@ -407,9 +398,9 @@ class StepWorker:
             )
         while found is not None:
             tried, batch = found[0], min(found[1], most)
-            course = self._begin(key, shape, tried, batch)
-            if course is not None:
-                return course
+            state = self._begin(key, shape, tried, batch)
+            if state is not None:
+                return state
             if batch > 1:
                 most = batch // 2
                 more = f"{most} is tried"
@@ -424,7 +415,7 @@ class StepWorker:
             )
         if not due:
             return None
-        needed = bytes_needed(shape, replace(option, checkpointed=True), 1) + self._matmul.bytes
+        needed = step_bytes(shape, replace(option, checkpointed=True), 1) + self._matmul.bytes
         raise CardError(
             f"{shape.name} needs about {needed / GIB:.1f} GiB of the GPU's memory for one sample "
             f"with checkpointing, and the GPU has {self._order.whole_bytes / GIB:.1f} GiB: end "
@@ -433,7 +424,7 @@ class StepWorker:
 
     def _begin(
         self, key: StepModel, shape: ModelShape, option: StepOption, batch: int
-    ) -> _Course | None:
+    ) -> _State | None:
         """The loss of new weights, made again, and the first steps; None for too little memory."""
         trial: Trial | None = None
         try:
@@ -441,8 +432,8 @@ class StepWorker:
             modes = [option.checkpointed] * 2 + ([] if option.checkpointed else [True])
             losses = [trial.loss(checkpointed=mode) for mode in modes]
             losses += [trial.step() for _ in range(WARM - 1)]
-            course = _Course(key, shape, option, batch, trial, losses)
-            course.one_s = take(self._card, lambda: losses.append(trial.step()), 1)
+            state = _State(key, shape, option, batch, trial, losses)
+            state.one_s = take(self._card, lambda: losses.append(trial.step()), 1)
         except OutOfMemory:
             if trial is not None:
                 trial.release()
@@ -453,11 +444,11 @@ class StepWorker:
         value = WrongValue(index=(0,), expected=f"{due:.4f} +- {margin:.4f}", got=repr(first))
         one = Checked("first loss", "loss", 1, int(wrong), abs(first - due) / margin, (value,))
         self._report("step_start", shape.name, option.format, one)
-        self._repeated(course, [first, *others])
-        course.losses = losses[len(modes) :]
-        return course
+        self._repeated(state, [first, *others])
+        state.losses = losses[len(modes) :]
+        return state
 
-    def _repeated(self, course: _Course, losses: Sequence[float]) -> None:
+    def _repeated(self, state: _State, losses: Sequence[float]) -> None:
         """Hold losses of the same weights and tokens to be the same, bit for bit."""
         first, *others = losses
         odd = [number for number, one in enumerate(others, start=1) if one != first]
@@ -466,24 +457,24 @@ class StepWorker:
             for number in odd[:4]
         )
         one = Checked("repeated losses", "loss", len(others), len(odd), len(odd), listed)
-        self._report("step_repeat", course.shape.name, course.option.format, one)
+        self._report("step_repeat", state.shape.name, state.option.format, one)
 
-    def _conclude(self, course: _Course) -> None:
+    def _conclude(self, state: _State) -> None:
         """Compare the losses of all steps, and the loss of the last weights with itself."""
-        option, trial = course.option, course.trial
+        option, trial = state.option, state.trial
         again = trial.values([trial.loss(checkpointed=option.checkpointed) for _ in range(2)])
-        losses = [*trial.values(course.losses), again[0]]
+        losses = [*trial.values(state.losses), again[0]]
         odd = [number for number, one in enumerate(losses) if not math.isfinite(one)]
         listed = tuple(WrongValue(index=(number,), got=repr(losses[number])) for number in odd[:4])
         one = Checked("finite losses", "loss", len(losses), len(odd), len(odd), listed)
-        self._report("step_finite", course.shape.name, option.format, one)
+        self._report("step_finite", state.shape.name, option.format, one)
         if not odd:
-            self._repeated(course, again)
+            self._repeated(state, again)
             value = WrongValue(index=(0,), expected=f"< {losses[0]!r}", got=repr(losses[-1]))
             wrong = not losses[-1] < losses[0]
             share = losses[-1] / losses[0]
             fall = Checked("trained loss", "loss", 1, int(wrong), share, (value,))
-            self._report("step_falls", course.shape.name, option.format, fall)
-        self._rates[option.format] = course.rate
-        self._done.add((course.key, option.name))
-        self._rows.append(course.row())
+            self._report("step_falls", state.shape.name, option.format, fall)
+        self._rates[option.format] = state.rate
+        self._done.add((state.key, option.name))
+        self._rows.append(state.row())

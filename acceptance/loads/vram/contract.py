@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -47,6 +47,11 @@ class Ask(contract.Ask, tag="vram", frozen=True, kw_only=True):
         Seconds, Meta(description="of all patterns together; each comes at least once")
     ]
     inject: Fault | None = None
+
+    # They change how torch allocates memory: the tested memory must be one plain allocation.
+    CLEARED: ClassVar[frozenset[str]] = frozenset(
+        {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"}
+    )
 
     def due(self, output: LoadOutput) -> Due:
         """Its readings, and the table of passes; where words were wrong also where they lie."""

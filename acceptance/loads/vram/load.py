@@ -50,10 +50,6 @@ from acceptance.loads.vram.contract import Ask
 from acceptance.loads.vram.fault import FaultyMemory
 from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
-# Environment variables that change how torch allocates memory: the tested memory must be one plain
-# allocation.
-STRAYS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
-
 
 def run(ask: Ask, output: Output) -> None:
     """Run the whole load, from the GPU's name to the last reading.

@@ -10,19 +10,13 @@ word. Families, before the mask:
 - `random`: defined in `kernels/vram.cu`. Words of even number are all different, and so are those
   of odd number.
 
-The GPU makes the words by `kernels/vram.cu`. This module implements the same twice more, for one
-word with Python's integers and for many with numpy.
+The GPU makes the words by `kernels/vram.cu`. This module makes one word of the same by Python's
+integers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 ALL = (1 << 64) - 1
 FAMILIES = ("number", "constant", "walk", "random")
@@ -50,13 +44,6 @@ class Words:
         """The word of one number (0 to 2**64 - 1)."""
         return _plain(self.family, number, self.seed) ^ self.mask
 
-    def array(self, first: int, count: int) -> NDArray[np.uint64]:
-        """The words of `count` numbers from `first` on."""
-        import numpy as np
-
-        numbers = np.arange(count, dtype=np.uint64) + np.uint64(first)
-        return _many(self.family, numbers, self.seed) ^ np.uint64(self.mask)
-
 
 def seed_of(place: int) -> int:
     """A seed for `random`: number `place` of the SplitMix64 sequence."""
@@ -80,20 +67,3 @@ def _plain(family: str, number: int, seed: int) -> int:
         mixed = (((mixed << 32 | mixed >> 32) & ALL) * _THIRD + _ADDED) & ALL
         mixed ^= mixed >> 32
     return mixed
-
-
-def _many(family: str, numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    import numpy as np
-
-    half = np.uint64(32)
-    if family == "number":
-        return numbers
-    if family == "constant":
-        return np.zeros_like(numbers)
-    if family == "walk":
-        return np.uint64(1) << ((numbers + np.uint64(seed)) & np.uint64(63))
-    mixed = (numbers >> np.uint64(1)) * np.uint64(_FIRST) + np.uint64(seed)
-    mixed = (mixed ^ mixed >> half) * np.uint64(_SECOND)
-    even = mixed ^ mixed >> half
-    odd = (even << half | even >> half) * np.uint64(_THIRD) + np.uint64(_ADDED)
-    return np.where(numbers & np.uint64(1), odd ^ odd >> half, even)

@@ -19,7 +19,7 @@ from typing import Protocol
 from acceptance.loads.card import CardError
 from acceptance.loads.contract import OWN
 from acceptance.loads.miscompare import VRAM_MISCOMPARES, WrongMemory
-from acceptance.loads.protocol import Output
+from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.vram.contract import MAP, MAP_COLUMNS, PASS_COLUMNS, PASSES
 from acceptance.loads.vram.findings import Map, wrong_words
 from acceptance.loads.vram.kernels import SweepRecord
@@ -29,7 +29,6 @@ from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retentio
 MIN_WORDS = 4 * TILE  # minimum number of words for the patterns
 LINES = 64  # miscompares reported in a run; all are counted
 _COPIES = 3  # copies that count, before the passes and again after them
-_PROGRESS_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class VramWorker:
         self._tallies: dict[str, _Tally] = {}
         self._copies: list[float] = []
         self._map = Map(memory.words)
-        self._told, self._untold, self._said_s = 0, 0, 0.0
+        self._told, self._untold, self._heartbeat = 0, 0, Heartbeat(output, seconds)
         self._began = clock()
         self._rested_s = 0.0
 
@@ -153,7 +152,7 @@ class VramWorker:
                 rests = self._clock()
                 self._sleep(one.rest_s)
                 self._rested_s += self._clock() - rests
-            self._tick()
+            self._heartbeat.at(min(self._spent_s(), self._seconds))
         tally.lasted_s = self._clock() - began
 
     def _wrong(self, name: str, tally: _Tally, one: Pass, record: SweepRecord) -> None:
@@ -173,12 +172,6 @@ class VramWorker:
                 **wrong_words(record, one.reads, self._memory.words),
             )
         )
-
-    def _tick(self) -> None:
-        done_s = min(self._spent_s(), self._seconds)
-        if done_s - self._said_s >= _PROGRESS_S:
-            self._said_s = done_s
-            self._output.progress(round(done_s, 1), self._seconds)
 
     def _readings(self, rounds: int, lasted_s: float) -> None:
         output, tallies = self._output, self._tallies.values()

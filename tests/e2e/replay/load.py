@@ -328,14 +328,13 @@ def burn_on_processor(one: Fake, ask: burn.Ask) -> None:
     """
     import linked_gpus
     import torch
+    from plain_comparator import TorchComparator
 
     from acceptance.loads.burn import copies
-    from acceptance.loads.burn.card import boot_s
-    from acceptance.loads.burn.compare import TorchComparator
     from acceptance.loads.burn.device import TorchDevice
     from acceptance.loads.burn.worker import BurnOptions, BurnWorker
+    from acceptance.loads.card import ProcessorCard, boot_s
     from acceptance.loads.gemm.dtypes import DTYPES
-    from acceptance.loads.train.processor_card import ProcessorCard
 
     # Other faults are played beside it, and threads of small products wait more than they work.
     torch.set_num_threads(1)
