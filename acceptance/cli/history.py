@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +15,13 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import GIB
+from acceptance.core.message import Message
 from acceptance.core.nearest import nearest
-from acceptance.history import baseline_file, location, noise, queries, retention
+from acceptance.history import baseline_file, location, night_file, nights, noise, retention
 from acceptance.history import export as history_export
-from acceptance.history import rebuild as history_rebuild
 from acceptance.history.baseline_file import Baseline
 from acceptance.history.errors import BaselineUnsound
-from acceptance.history.store import Store
+from acceptance.history.night import Night
 from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
@@ -39,7 +39,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "measurement",
         metavar="MEASUREMENT",
         nargs="?",
-        help="one measurement by name or shell pattern: gemm_bf16*",
+        help=(
+            "one measurement by name or shell pattern: gemm_bf16*; or `convert`: read the history "
+            "of an older rigproof once, and write it as this one keeps it"
+        ),
     )
     parser.add_argument(
         "--component", metavar="C", help="one component by name or shell pattern: gpu0"
@@ -66,11 +69,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="write every value to standard output, for programs",
     )
     action.add_argument(
-        "--rebuild",
-        action="store_true",
-        help="rebuild the history from the runs (the old file is kept)",
-    )
-    action.add_argument(
         "--prune",
         action="store_true",
         help=(
@@ -94,7 +92,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show, export, rebuild or prune the history; returns 0 or raises."""
+    """Show, export, prune or convert the history; returns 0 or raises."""
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
@@ -102,21 +100,21 @@ def run(args: argparse.Namespace) -> int:
             "--keep-days and --keep-gib say what stays when something is removed: give "
             "--prune as well"
         )
-    if args.page and (args.export or args.rebuild or args.prune):
+    convert = args.measurement == CONVERT
+    if args.page and (args.export or args.prune or convert):
         raise NoHistory(
-            "--page goes with looking at the history: leave --export, --rebuild and --prune away"
+            "--page goes with looking at the history: leave --export, --prune and convert away"
         )
-    if (args.prune or args.rebuild) and (args.measurement or args.component or args.nights):
+    if args.prune and (args.measurement or args.component or args.nights):
         raise NoHistory(
-            "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and "
-            "--nights away"
+            "--prune goes by whole runs: leave MEASUREMENT, --component and --nights away"
         )
     asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
     histories = HistoryCommand(asked, screen, language)
-    if args.export:
+    if convert:
+        histories.convert()
+    elif args.export:
         histories.export(args.export)
-    elif args.rebuild:
-        histories.rebuild()
     elif args.prune:
         histories.prune(args.keep_days, args.keep_gib)
     else:
@@ -124,6 +122,7 @@ def run(args: argparse.Namespace) -> int:
     return closing.after_output(screen)
 
 
+CONVERT = "convert"  # in place of a measurement; goes with the next release
 _NEAR = 5  # similar names offered for an unknown one
 
 
@@ -174,31 +173,29 @@ class HistoryCommand:
         """
         asked = self._asked
         baseline = self._baseline()
-        with self._opened() as store:
-            found = history_export.trend_report(
-                store,
-                asked.out,
-                self._id,
-                noise.read(resources.locate("noise.toml")),
-                measurement=asked.measurement,
-                component=asked.component,
-                last=asked.last or history_export.NIGHTS,
-                baseline_value=baseline_value_of(baseline),
-                baseline=baseline.certificate.birth.run_id if baseline else None,
-            )
-            if not found.rows and (asked.measurement or asked.component):
-                raise self._unknown(store)
+        recorded = self._nights()
+        found = history_export.trend_report(
+            recorded,
+            asked.out,
+            self._id,
+            noise.read(resources.locate("noise.toml")),
+            measurement=asked.measurement,
+            component=asked.component,
+            last=asked.last or history_export.NIGHTS,
+            baseline_value=baseline_value_of(baseline),
+            baseline=baseline.certificate.birth.run_id if baseline else None,
+        )
+        if not found.rows and (asked.measurement or asked.component):
+            raise self._unknown(recorded)
         if found.shown:
             found = replace(found, headline=self._headline(found.shown[-1].run_id))
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
         if page is not None:
             # importing the templates takes time, and only this branch needs them
-            from acceptance.reports.page import (
-                nights,  # reading templates takes its time, and nobody else needs them
-            )
+            from acceptance.reports.page import nights as nights_page
 
-            content = nights.render(found, self._language).encode("utf-8")
+            content = nights_page.render(found, self._language).encode("utf-8")
             run_folder.write_whole(page, content, then=run_folder.START_AGAIN)
             self._screen.path(str(page))
 
@@ -216,23 +213,21 @@ class HistoryCommand:
         Raises NoHistory or HistoryError, and OSError when standard output is closed.
         """
         asked = self._asked
-        with self._opened(say=False) as store:
-            for line in history_export.export_rows(
-                store, form, asked.measurement, asked.component, asked.last
-            ):
-                sys.stdout.buffer.write(line)
+        for line in history_export.export_rows(
+            self._nights(say=False), form, asked.measurement, asked.component, asked.last
+        ):
+            sys.stdout.buffer.write(line)
 
-    def rebuild(self) -> None:
-        """Rebuild the history from the runs.
+    def convert(self) -> None:
+        """Convert the history of an older rigproof. Raises NoHistory or HistoryError."""
+        from acceptance.history import convert  # nobody else needs it
 
-        Raises NoHistory, HistoryError, MachineBusy or LockError.
-        """
         self._present()
-        with self._lock():
-            store, notices = history_rebuild.rebuild(self._asked.out, self._id)
-            store.close()
-        if notices:
-            self._screen.say(words.message(history_rebuild.in_one(notices), self._language))
+        count, notices = convert.convert(self._asked.out, self._id)
+        done = Message("history_converted", {"nights": Message("nights", {"n": count})})
+        nothing = Message("nothing_to_convert", {"path": str(self._asked.out)})
+        for one in (done if count else nothing, *notices):
+            self._screen.say(words.message(one, self._language))
 
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
         """Remove old runs and values, and report what was removed.
@@ -246,16 +241,15 @@ class HistoryCommand:
             )
         with self._lock():
             baseline = baseline_file.read(self._asked.out, self._id)
-            with self._opened() as store:
-                found = retention.prune(
-                    store,
-                    self._asked.out,
-                    self._id,
-                    today=time.time() / 86400.0,
-                    keep_days=keep_days,
-                    keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
-                    never=[baseline.certificate.birth.run_id] if baseline else [],
-                )
+            found = retention.prune(
+                self._nights(),
+                self._asked.out,
+                self._id,
+                today=time.time() / 86400.0,
+                keep_days=keep_days,
+                keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
+                never=[baseline.certificate.birth.run_id] if baseline else [],
+            )
         for line in trend_words.prune_lines(
             found.folders, found.nights, found.left, self._language
         ):
@@ -275,7 +269,8 @@ class HistoryCommand:
     def _present(self) -> None:
         """Raise NoHistory if the machine has neither a history nor a run here."""
         out = self._asked.out
-        if location.database(out, self._id).is_file():
+        known = (location.database(out, self._id), night_file.folder(out, self._id))
+        if any(place.exists() for place in known):
             return
         others = history_export.other_machines(out, self._id)
         if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
@@ -287,23 +282,24 @@ class HistoryCommand:
                 "with --out"
             )
 
-    def _opened(self, *, say: bool = True) -> Store:
-        """Open the history.
+    def _nights(self, *, say: bool = True) -> tuple[Night, ...]:
+        """The nights of the machine.
 
-        This machine's history is first brought up to date with its runs, if it can be written. Any
-        other is opened as it is.
+        Runs of this machine that are not recorded yet are added first, if that can be written. Any
+        other history is read as it is. What cannot be read is reported; that of an export is not.
         """
         self._present()
-        path = location.database(self._asked.out, self._id)
-        if self._id != self._own or not os.access(
-            path.parent if path.exists() else self._asked.out, os.W_OK
-        ):
-            return Store.view(path)
-        store, notices = history_rebuild.open_history(self._asked.out, self._id)
+        out = self._asked.out
+        place = night_file.folder(out, self._id)
+        if self._id != self._own or not os.access(place if place.exists() else out, os.W_OK):
+            found, unread = nights.read(out, self._id)
+            notices = nights.unread_notices(unread)
+        else:
+            found, notices = nights.open_history(out, self._id)
         if notices and say:
-            told = words.message(history_rebuild.in_one(notices), self._language)
+            told = words.message(nights.in_one(notices), self._language)
             self._screen.say(told, "yellow")
-        return store
+        return found
 
     def _baseline(self) -> Baseline | None:
         try:
@@ -312,11 +308,12 @@ class HistoryCommand:
             self._screen.say(words.message(error.message, self._language), "yellow")
             return None
 
-    def _unknown(self, store: Store) -> NoHistory:
+    def _unknown(self, recorded: Sequence[Night]) -> NoHistory:
         known = {
             name
-            for course in queries.trend_series(store)
-            for name in (course.measurement, str(course.component))
+            for night in recorded
+            for series in night.series
+            for name in (series.measurement, str(series.component))
         }
         asked = [
             name

@@ -60,10 +60,10 @@ def _here(asked: Options, language: Language) -> tuple[PreparedRun, tuple[str | 
     notice = preflight.station_notice(asked.station, asked.image)
     in_place = asked.station == "host" or notice is not None
     memory = HistoryRecall(asked.out, asked.root)
-    timed = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
+    timed, notices = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
     prepared = replace(prepared, plan=timed)
     missing = missing_programs.find(prepared.plan, in_place=in_place)
-    told = (words.message(one, language) for one in missing)
+    told = (words.message(one, language) for one in (*notices, *missing))
     return prepared, (
         words.message(notice, language) if notice else None,
         words.message(hidden, language) if hidden else None,

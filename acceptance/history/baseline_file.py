@@ -20,7 +20,7 @@ from acceptance.core.spans import first_record
 from acceptance.history import baseline, durable_file, era, location
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
-from acceptance.history.lock import history_lock
+from acceptance.history.lock import baseline_lock
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, ownership, provenance, reader
 from acceptance.journal import run as journal_run
@@ -137,7 +137,7 @@ def accept(
     made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
-        with history_lock(file.parent):
+        with baseline_lock(file.parent):
             return _store(file, made, replace=replace)
     except HistoryError as error:
         raise BaselineUnsound("note", text=error.message) from error

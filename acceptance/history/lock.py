@@ -1,4 +1,4 @@
-"""The history's file lock."""
+"""The file lock of a machine's baseline."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WAIT_S = 20.0  # any other holder takes about a second
 
 
 @contextlib.contextmanager
-def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the lock of a machine's history; makes the folder if needed.
+def baseline_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
+    """Hold the lock of a machine's baseline; makes the folder if needed.
 
     The kernel releases the lock when its holder dies.
 

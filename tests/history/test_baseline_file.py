@@ -282,10 +282,10 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 def test_another_process_that_stays_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = location.folder(tmp_path, MACHINE)
     monkeypatch.setattr(
-        baseline_file, "history_lock", lambda folder: lock.history_lock(folder, wait_s=0.0)
+        baseline_file, "baseline_lock", lambda folder: lock.baseline_lock(folder, wait_s=0.0)
     )
     with (
-        lock.history_lock(folder),
+        lock.baseline_lock(folder),
         pytest.raises(BaselineUnsound, match="another process is at this history"),
     ):
         accept(run(tmp_path, "one"))

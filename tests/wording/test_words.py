@@ -65,7 +65,7 @@ TAKES_APART = {
 # Attributes that hold a sentence of ours, and the calls that make one.
 SENTENCES = {"message", "detail", "what"}
 # Where the text of an exception is looked at, and it is Python's, SQLite's or anybody's.
-SOMEBODY_ELSES = {"machine/machine_file.py", "history/errors.py", "session/plugin.py"}
+SOMEBODY_ELSES = {"machine/machine_file.py", "session/plugin.py"}
 SOMEBODY_ELSES |= {"loads/program.py", "expect/site_families.py"}
 
 
