@@ -7,13 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from acceptance import resources
 from acceptance.cli import closing, options
-from acceptance.core.language import ENGLISH, Language
+from acceptance.core.language import Language
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.nearest import nearest
@@ -109,16 +108,15 @@ def run(args: argparse.Namespace) -> int:
         raise NoHistory(
             "--prune goes by whole runs: leave MEASUREMENT, --component and --nights away"
         )
-    asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
-    histories = HistoryCommand(asked, screen, language)
+    histories = HistoryCommand(args, screen, language)
     if convert:
         histories.convert()
     elif args.export:
-        histories.export(args.export)
+        histories.export()
     elif args.prune:
-        histories.prune(args.keep_days, args.keep_gib)
+        histories.prune()
     else:
-        histories.show(args.page)
+        histories.show()
     return closing.after_output(screen)
 
 
@@ -133,40 +131,18 @@ class NoHistory(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryQuery:
-    """Selection of a machine's history.
-
-    `measurement` and `component` are names or shell patterns. `last` is a number of nights; None
-    means all. `machine_id` names a machine other than this one.
-    """
-
-    out: Path
-    machine_id: str | None = None
-    measurement: str | None = None
-    component: str | None = None
-    last: int | None = None
-
-
 class HistoryCommand:
     """Actions on the history of one machine in one output folder."""
 
-    def __init__(
-        self,
-        asked: HistoryQuery,
-        screen: Terminal,
-        language: Language = ENGLISH,
-        root: Path = Path("/"),
-    ) -> None:
+    def __init__(self, asked: argparse.Namespace, screen: Terminal, language: Language) -> None:
         self._asked = asked
         self._screen = screen
         self._language = language
-        self._root = root
-        self._own = clock.machine_id(root)
+        self._own = clock.machine_id(Path("/"))
         self._id = asked.machine_id or self._own
 
-    def show(self, page: Path | None) -> None:
-        """Print the nights, and write them to `page` if one is given.
+    def show(self) -> None:
+        """Print the nights, and write them to a page if one is wanted.
 
         Raises NoHistory, HistoryError, DataFileError, or JournalError for a page that cannot be
         written.
@@ -181,7 +157,7 @@ class HistoryCommand:
             noise.read(resources.locate("noise.toml")),
             measurement=asked.measurement,
             component=asked.component,
-            last=asked.last or history_export.NIGHTS,
+            last=asked.nights or history_export.NIGHTS,
             baseline_value=baseline_value_of(baseline),
             baseline=baseline.certificate.birth.run_id if baseline else None,
         )
@@ -191,13 +167,13 @@ class HistoryCommand:
             found = replace(found, headline=self._headline(found.shown[-1].run_id))
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
-        if page is not None:
+        if asked.page is not None:
             # importing the templates takes time, and only this branch needs them
             from acceptance.reports.page import nights as nights_page
 
             content = nights_page.render(found, self._language).encode("utf-8")
-            run_folder.write_whole(page, content, then=run_folder.START_AGAIN)
-            self._screen.path(str(page))
+            run_folder.write_whole(asked.page, content, then=run_folder.START_AGAIN)
+            self._screen.path(str(asked.page))
 
     def _headline(self, run_id: str) -> str | None:
         """Why the last run did not pass; None where its folder has gone or cannot be read."""
@@ -207,14 +183,18 @@ class HistoryCommand:
             return None
         return None if first is None else first.line(self._language)
 
-    def export(self, form: str) -> None:
+    def export(self) -> None:
         """Write every value to standard output.
 
         Raises NoHistory or HistoryError, and OSError when standard output is closed.
         """
         asked = self._asked
         for line in history_export.export_rows(
-            self._nights(say=False), form, asked.measurement, asked.component, asked.last
+            self._nights(say=False),
+            asked.export,
+            asked.measurement,
+            asked.component,
+            asked.nights,
         ):
             sys.stdout.buffer.write(line)
 
@@ -229,17 +209,23 @@ class HistoryCommand:
         for one in (done if count else nothing, *notices):
             self._screen.say(words.message(one, self._language))
 
-    def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
+    def prune(self) -> None:
         """Remove old runs and values, and report what was removed.
 
-        Raises NoHistory, HistoryError, MachineBusy or LockError. Raises BaselineUnsound too: the
-        run of an unreadable baseline could not be spared.
+        Raises NoHistory, also for another machine, whose runs cannot be locked from here. Raises
+        HistoryError, MachineBusy or LockError. Raises BaselineUnsound too: the run of an
+        unreadable baseline could not be spared.
         """
+        keep_days, keep_gib = self._asked.keep_days, self._asked.keep_gib
         if keep_days is None and keep_gib is None:
             raise NoHistory(
                 "--prune needs --keep-days or --keep-gib, or both: say how much is to stay"
             )
-        with self._lock():
+        if self._id != self._own:
+            raise NoHistory(
+                f"the history of {self._id} is another machine's: start this on that machine"
+            )
+        with lock.MachineLock():  # no run of this machine is written meanwhile
             baseline = baseline_file.read(self._asked.out, self._id)
             found = retention.prune(
                 self._nights(),
@@ -254,17 +240,6 @@ class HistoryCommand:
             found.folders, found.nights, found.left, self._language
         ):
             self._screen.say(line)
-
-    def _lock(self) -> AbstractContextManager[object]:
-        """The machine's lock: no run of this machine may be written meanwhile.
-
-        Raises NoHistory for another machine, whose runs cannot be locked from here.
-        """
-        if self._id != self._own:
-            raise NoHistory(
-                f"the history of {self._id} is another machine's: start this on that machine"
-            )
-        return lock.MachineLock(self._root)
 
     def _present(self) -> None:
         """Raise NoHistory if the machine has neither a history nor a run here."""
@@ -286,7 +261,8 @@ class HistoryCommand:
         """The nights of the machine.
 
         Runs of this machine that are not recorded yet are added first, if that can be written. Any
-        other history is read as it is. What cannot be read is reported; that of an export is not.
+        other history is read as it is. What cannot be read is reported; without `say` that is on
+        standard error.
         """
         self._present()
         out = self._asked.out
@@ -296,9 +272,9 @@ class HistoryCommand:
             notices = nights.unread_notices(unread)
         else:
             found, notices = nights.open_history(out, self._id)
-        if notices and say:
-            told = words.message(nights.in_one(notices), self._language)
-            self._screen.say(told, "yellow")
+        if notices:
+            text = words.message(nights.in_one(notices), self._language)
+            self._screen.say(text, "yellow") if say else print(f"rigproof: {text}", file=sys.stderr)
         return found
 
     def _baseline(self) -> Baseline | None:

@@ -26,7 +26,7 @@ _DAY_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class ClosedRun:
     """A closed run in the folder of this name.
 
     It began at `boot_s` seconds after the start of boot `boot_id`, and on `day` by the wall clock.
@@ -129,7 +129,7 @@ def _because(path: str, error: Exception) -> Message:
     return Message("because_of", {"path": path, "why": said(error)})
 
 
-def _night(out: Path, run: _Found, last: Run | None) -> Night:
+def _night(out: Path, run: ClosedRun, last: Run | None) -> Night:
     whole = (
         last
         if last is not None and (last.folder.name, last.start.run_id) == (run.folder, run.run_id)
@@ -140,11 +140,8 @@ def _night(out: Path, run: _Found, last: Run | None) -> Night:
 
 def _runs(
     out: Path, machine_id: str, known: Collection[str | None], troubles: list[Message]
-) -> Iterator[_Found]:
-    """The closed runs of this machine in folders that no night names.
-
-    A run without a plan is no night and is left out.
-    """
+) -> Iterator[ClosedRun]:
+    """The closed runs of this machine in folders that no night names."""
     with errors.history_errors(out):
         names = sorted(
             path.parent.name
@@ -152,23 +149,34 @@ def _runs(
             if not path.parent.is_symlink()
         )
     for name in names:
-        if name in known or not (out / name / run_folder.VERDICT).is_file():
-            continue  # it is known, it is being written, or the next start will close it
-        try:
-            head, first = reader.read_first_record(out / name)
-            if (
-                first is None
-                or not isinstance(first.body, RunStarted)
-                or first.body.machine_id != machine_id
-            ):
-                continue
-            day = night.day_of(first.utc)
-            yield _Found(name, first.body.run_id, head.boot_id, first.boot_s, day)
-        except (segment.JournalError, UnreadableRun) as error:
-            troubles.append(_because(name, error))
+        if name not in known:
+            try:
+                if (found := closed_run(out, name, machine_id)) is not None:
+                    yield found
+            except (segment.JournalError, UnreadableRun) as error:
+                troubles.append(_because(name, error))
 
 
-def _order(runs: Collection[_Found]) -> list[_Found]:
+def closed_run(out: Path, name: str, machine_id: str) -> ClosedRun | None:
+    """The run of this machine in a folder of `out`; None if it is being written, or another's.
+
+    The next start closes a run that was cut off. One without a plan is no night. Raises
+    JournalError or UnreadableRun.
+    """
+    if not (out / name / run_folder.VERDICT).is_file():
+        return None
+    head, first = reader.read_first_record(out / name)
+    if (
+        first is None
+        or not isinstance(first.body, RunStarted)
+        or first.body.machine_id != machine_id
+    ):
+        return None
+    day = night.day_of(first.utc)
+    return ClosedRun(name, first.body.run_id, head.boot_id, first.boot_s, day)
+
+
+def _order(runs: Collection[ClosedRun]) -> list[ClosedRun]:
     """The runs in their order, by their clocks.
 
     Within a boot that is the order of the boot clock, which cannot be set. When a boot began is the

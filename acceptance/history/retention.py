@@ -18,10 +18,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from acceptance.core.record import RunStarted
-from acceptance.history import errors, location, night_file
+from acceptance.history import errors, location, night_file, nights
 from acceptance.history.night import Night
-from acceptance.journal import reader, run_folder, segment
+from acceptance.journal import segment
+from acceptance.machine.changes import UnreadableRun
 
 # last nights, of which two must agree on the date: one clock may have been wrong
 _WITNESSES = 3
@@ -44,7 +44,7 @@ class PruneResult:
 
 
 def prune(
-    nights: Sequence[Night],
+    recorded: Sequence[Night],
     out: Path,
     machine_id: str,
     *,
@@ -62,13 +62,13 @@ def prune(
     with errors.history_errors(out):
         gone = location.folder(out, machine_id) / REMOVED
         _finish(gone)
-        if not nights:
+        if not recorded:
             return PruneResult((), 0, 0)
-        stay = {*never, nights[-1].run_id, *_latest(out)}
-        old = (set(_older(nights, today, keep_days)) if keep_days is not None else set()) - stay
+        stay = {*never, recorded[-1].run_id, *_latest(out)}
+        old = (set(_older(recorded, today, keep_days)) if keep_days is not None else set()) - stay
         sizes = {
             one.run_id: _size(out / str(one.folder))
-            for one in nights
+            for one in recorded
             if _is_run(out, one, machine_id)
         }
         going = [run_id for run_id in sizes if run_id in old]
@@ -77,14 +77,14 @@ def prune(
             if left > (keep_bytes or 0) and run_id not in stay and run_id not in going:
                 going.append(run_id)
                 left -= sizes[run_id]
-        values = [one for one in nights if one.run_id in old and not one.pruned]
+        values = [one for one in recorded if one.run_id in old and not one.pruned]
         # first: if one cannot be written, nothing is removed
         night_file.write(
             out,
             machine_id,
             [replace(one, series=(), figures=(), pruned=True) for one in values],
         )
-        folders = {one.run_id: str(one.folder) for one in nights}
+        folders = {one.run_id: str(one.folder) for one in recorded}
         for run_id in going:
             gone.mkdir(exist_ok=True)
             (out / folders[run_id]).rename(gone / folders[run_id])
@@ -120,16 +120,10 @@ def _is_run(out: Path, night: Night, machine_id: str) -> bool:
     ):
         return False
     try:
-        _, first = reader.read_first_record(out / night.folder)
-    except segment.JournalError:
+        found = nights.closed_run(out, night.folder, machine_id)
+    except (segment.JournalError, UnreadableRun):
         return False
-    if (
-        first is None
-        or not isinstance(first.body, RunStarted)
-        or not (out / night.folder / run_folder.VERDICT).is_file()
-    ):
-        return False
-    return (first.body.run_id, first.body.machine_id) == (night.run_id, machine_id)
+    return found is not None and found.run_id == night.run_id
 
 
 def _size(folder: Path) -> int:

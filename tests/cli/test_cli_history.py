@@ -206,7 +206,9 @@ def test_a_damaged_night_is_named_with_its_path_and_hides_no_other(call: Call, o
     assert f"reports/{path.relative_to(out)}" in first
     assert "put a copy of it back, or move it away" in first
     assert "3 nights recorded" in "\n".join(rest)
-    assert len(printed(call("history", "--export", "jsonl")).splitlines()) == 6
+    code, text, err = call("history", "--export", "jsonl")
+    assert (code, len(text.splitlines())) == (0, 6)
+    assert_one_sentence(err, f"reports/{path.relative_to(out)}")
 
 
 @each(
