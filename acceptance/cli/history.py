@@ -100,10 +100,10 @@ def run(args: argparse.Namespace) -> int:
             "--prune as well"
         )
     convert = args.measurement == CONVERT
-    if args.page and (args.export or args.prune or convert):
-        raise NoHistory(
-            "--page goes with looking at the history: leave --export, --prune and convert away"
-        )
+    if convert and (args.component or args.nights or args.page or args.export or args.prune):
+        raise NoHistory("`history convert` takes --out and --machine-id alone: leave the rest away")
+    if args.page and (args.export or args.prune):
+        raise NoHistory("--page goes with looking at the history: leave --export and --prune away")
     if args.prune and (args.measurement or args.component or args.nights):
         raise NoHistory(
             "--prune goes by whole runs: leave MEASUREMENT, --component and --nights away"

@@ -114,6 +114,10 @@ def test_only_the_named_measurements() -> None:
     assert queries.night_values([night(1)], None, first=1, last=1, only=["copy_d2h"]) == {}
 
 
+def test_what_was_never_measured_has_no_series() -> None:
+    assert (trends([night(1, None)]), seen([night(1, None)])) == ((), {})
+
+
 def test_a_part_that_moved_has_its_nights_in_the_order_of_recording() -> None:
     moved = COPY._replace(component=Gpu(1))
     nights = [
