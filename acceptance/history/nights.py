@@ -21,7 +21,7 @@ from acceptance.journal.run import Run
 from acceptance.machine.changes import UnreadableRun
 from acceptance.wording.errors import said
 
-_TOLD = 3  # names in a message; the folders have them all
+_NAMED = 3  # names in a message; the folders have them all
 _DAY_S = 86400.0
 
 
@@ -45,8 +45,9 @@ def read(out: Path, machine_id: str) -> tuple[tuple[Night, ...], dict[Path, Unre
     Raises HistoryError, also where the history is still that of an older rigproof.
     """
     older = location.database(out, machine_id)
-    if older.exists():
-        raise HistoryError("history_to_convert", path=str(older))
+    with errors.history_errors(older):
+        if older.exists():
+            raise HistoryError("history_to_convert", path=str(older))
     found: list[Night] = []
     unread: dict[Path, UnreadableNight] = {}
     for file in night_file.files(out, machine_id):
@@ -119,8 +120,8 @@ def in_one(notices: tuple[Message, ...]) -> Message:
 def _not_in_history(troubles: Sequence[Message]) -> tuple[Message, ...]:
     if not troubles:
         return ()
-    names: Value = tuple(troubles[:_TOLD])
-    if (more := len(troubles) - _TOLD) > 0:
+    names: Value = tuple(troubles[:_NAMED])
+    if (more := len(troubles) - _NAMED) > 0:
         names = Message("and_more", {"names": names, "more": more})
     return (Message("not_in_history", {"names": names}),)
 

@@ -95,7 +95,7 @@ class HistoryRecall:
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
         self._out = out
         self._machine_id = clock.machine_id(root)
-        self._told: tuple[Message, ...] = ()  # notices already reported before the run
+        self._reported: tuple[Message, ...] = ()  # notices from before the run
 
     def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
@@ -121,8 +121,8 @@ class HistoryRecall:
         rules = book.sheet.nights
         put_off: int | HistoryError
         try:
-            recorded, self._told = nights.open_history(self._out, self._machine_id)
-            notes += [Note(nights.in_one(self._told))] if self._told else []
+            recorded, self._reported = nights.open_history(self._out, self._machine_id)
+            notes += [Note(nights.in_one(self._reported))] if self._reported else []
             after = 0
             if accepted is not None:
                 after, by_clock = _accepted_at(recorded, accepted.birth)
@@ -176,10 +176,10 @@ class HistoryRecall:
         Returns what `recall` has not reported yet, if there is anything.
         """
         try:
-            _, told = nights.open_history(self._out, self._machine_id, run)
+            _, notices = nights.open_history(self._out, self._machine_id, run)
         except HistoryError as error:
             return Message("not_in_history_yet", {"why": error.message})
-        new = tuple(one for one in told if one not in self._told)
+        new = tuple(one for one in notices if one not in self._reported)
         return nights.in_one(new) if new else None
 
 

@@ -446,4 +446,13 @@ def test_a_read_only_folder_can_be_read_and_not_written(out: Path) -> None:
             record(out, night(2))
 
     assert at_once(look) == [0]
+    folder.parent.chmod(0o000)
+
+    def refused() -> None:
+        os.setuid(65534)
+        for ask in (nights.read, nights.open_history):
+            with pytest.raises(HistoryError):
+                ask(out, MACHINE)
+
+    assert at_once(refused) == [0]
     assert recorded(out) == (night(1),)
