@@ -20,9 +20,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from acceptance.core.limit import number
-from acceptance.history import baseline_file, location, queries
+from acceptance.history import baseline_file, night_file, nights, queries
 from acceptance.history.errors import BaselineUnsound, HistoryError
-from acceptance.history.store import Store, StoredNight
+from acceptance.history.night import Night
 from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, run_folder
 
@@ -92,27 +92,22 @@ class NoBaselineRun(Exception):
     """The history does not hold the run of the baseline."""
 
 
-def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
+def since_baseline(out: Path, machine_id: str) -> list[Night]:
     """The run that is the baseline, and the nights after it that measured something.
 
     Raises HistoryError, BaselineUnsound, or NoBaselineRun.
     """
     baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
-    path = location.database(out, machine_id)
-    with Store.view(path) as store:
-        run_id = baseline.certificate.birth.run_id
-        born = queries.number(store, run_id)
-        if born is None:
-            raise NoBaselineRun(
-                f"{path}: does not hold {run_id}, the run of the baseline: give another "
-                "folder with --out"
-            )
-        return [
-            one
-            for one in store.nights()
-            if one.seq >= born and not one.postponed and one.apart is None
-        ]
+    run_id = baseline.certificate.birth.run_id
+    recorded, _ = nights.read(out, machine_id)
+    count = queries.count_until(recorded, run_id)
+    if count is None:
+        raise NoBaselineRun(
+            f"{night_file.folder(out, machine_id)}: does not hold {run_id}, the run of the "
+            "baseline: give another folder with --out"
+        )
+    return [one for one in recorded[count - 1 :] if one.comparable]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -184,17 +179,20 @@ def _nights(argv: Sequence[str] | None) -> int:
     wrong.clear()  # the accepted run is one of these
     for one in before:
         wrong.extend(
-            alarms(out / one.folder) if one.folder else [f"the folder of {one.run_id} is gone"]
+            alarms(out / one.folder)
+            if one.folder and (out / one.folder).is_dir()
+            else [f"the folder of {one.run_id} is gone"]
         )
     for _ in range(len(before), given.nights + 1):
         if not night("nightly", "nightly"):
             break
-    with Store.view(location.database(out, machine_id)) as store:
-        table = moved(queries.trend_series(store))
-    nights = len(since_baseline(out, machine_id)) - 1
-    print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
+    recorded, _ = nights.read(out, machine_id)
+    eras = tuple({one.era for one in recorded})
+    table = moved(queries.trend_series(recorded, eras))
+    count = len(since_baseline(out, machine_id)) - 1
+    print(f"{count} of {given.nights} nights after the baseline, {len(wrong)} alarms")
     told = [
-        f"# {nights} nights after a baseline",
+        f"# {count} nights after a baseline",
         "",
         *table,
         "",
@@ -203,7 +201,7 @@ def _nights(argv: Sequence[str] | None) -> int:
         *(wrong or ["None."]),
     ]
     (out / NIGHTS).write_text("\n".join([*told, ""]), encoding="utf-8")
-    return 0 if nights >= given.nights and not wrong else 1
+    return 0 if count >= given.nights and not wrong else 1
 
 
 if __name__ == "__main__":

@@ -6,22 +6,21 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from acceptance import resources
 from acceptance.cli import closing, options
-from acceptance.core.language import ENGLISH, Language
+from acceptance.core.language import Language
 from acceptance.core.limit import GIB
+from acceptance.core.message import Message
 from acceptance.core.nearest import nearest
-from acceptance.history import baseline_file, location, noise, queries, retention
+from acceptance.history import baseline_file, location, night_file, nights, noise, retention
 from acceptance.history import export as history_export
-from acceptance.history import rebuild as history_rebuild
 from acceptance.history.baseline_file import Baseline
 from acceptance.history.errors import BaselineUnsound
-from acceptance.history.store import Store
+from acceptance.history.night import Night
 from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
@@ -38,7 +37,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "measurement",
         metavar="MEASUREMENT",
         nargs="?",
-        help="one measurement by name or shell pattern: gemm_bf16*",
+        help=(
+            "one measurement by name or shell pattern: gemm_bf16*; or `convert`: read the history "
+            "of an older rigproof once, and write it as this one keeps it"
+        ),
     )
     parser.add_argument(
         "--component", metavar="C", help="one component by name or shell pattern: gpu0"
@@ -65,11 +67,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="write every value to standard output, for programs",
     )
     action.add_argument(
-        "--rebuild",
-        action="store_true",
-        help="rebuild the history from the runs (the old file is kept)",
-    )
-    action.add_argument(
         "--prune",
         action="store_true",
         help=(
@@ -93,7 +90,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show, export, rebuild or prune the history; returns 0 or raises."""
+    """Show, export, prune or convert the history; returns 0 or raises."""
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
@@ -101,28 +98,28 @@ def run(args: argparse.Namespace) -> int:
             "--keep-days and --keep-gib say what stays when something is removed: give "
             "--prune as well"
         )
-    if args.page and (args.export or args.rebuild or args.prune):
+    convert = args.measurement == CONVERT
+    if convert and (args.component or args.nights or args.page or args.export or args.prune):
+        raise NoHistory("`history convert` takes --out and --machine-id alone: leave the rest away")
+    if args.page and (args.export or args.prune):
+        raise NoHistory("--page goes with looking at the history: leave --export and --prune away")
+    if args.prune and (args.measurement or args.component or args.nights):
         raise NoHistory(
-            "--page goes with looking at the history: leave --export, --rebuild and --prune away"
+            "--prune goes by whole runs: leave MEASUREMENT, --component and --nights away"
         )
-    if (args.prune or args.rebuild) and (args.measurement or args.component or args.nights):
-        raise NoHistory(
-            "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and "
-            "--nights away"
-        )
-    asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
-    histories = HistoryCommand(asked, screen, language)
-    if args.export:
-        histories.export(args.export)
-    elif args.rebuild:
-        histories.rebuild()
+    histories = HistoryCommand(args, screen, language)
+    if convert:
+        histories.convert()
+    elif args.export:
+        histories.export()
     elif args.prune:
-        histories.prune(args.keep_days, args.keep_gib)
+        histories.prune()
     else:
-        histories.show(args.page)
+        histories.show()
     return closing.after_output(screen)
 
 
+CONVERT = "convert"  # in place of a measurement; goes with the next release
 _NEAR = 5  # similar names offered for an unknown one
 
 
@@ -133,73 +130,49 @@ class NoHistory(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryQuery:
-    """Selection of a machine's history.
-
-    `measurement` and `component` are names or shell patterns. `last` is a number of nights; None
-    means all. `machine_id` names a machine other than this one.
-    """
-
-    out: Path
-    machine_id: str | None = None
-    measurement: str | None = None
-    component: str | None = None
-    last: int | None = None
-
-
 class HistoryCommand:
     """Actions on the history of one machine in one output folder."""
 
-    def __init__(
-        self,
-        asked: HistoryQuery,
-        screen: Terminal,
-        language: Language = ENGLISH,
-        root: Path = Path("/"),
-    ) -> None:
+    def __init__(self, asked: argparse.Namespace, screen: Terminal, language: Language) -> None:
         self._asked = asked
         self._screen = screen
         self._language = language
-        self._root = root
-        self._own = clock.machine_id(root)
+        self._own = clock.machine_id(Path("/"))
         self._id = asked.machine_id or self._own
 
-    def show(self, page: Path | None) -> None:
-        """Print the nights, and write them to `page` if one is given.
+    def show(self) -> None:
+        """Print the nights, and write them to a page if one is wanted.
 
         Raises NoHistory, HistoryError, DataFileError, or JournalError for a page that cannot be
         written.
         """
         asked = self._asked
         baseline = self._baseline()
-        with self._opened() as store:
-            found = history_export.trend_report(
-                store,
-                asked.out,
-                self._id,
-                noise.read(resources.locate("noise.toml")),
-                measurement=asked.measurement,
-                component=asked.component,
-                last=asked.last or history_export.NIGHTS,
-                baseline_value=baseline_value_of(baseline),
-                baseline=baseline.certificate.birth.run_id if baseline else None,
-            )
-            if not found.rows and (asked.measurement or asked.component):
-                raise self._unknown(store)
+        recorded = self._nights()
+        found = history_export.trend_report(
+            recorded,
+            asked.out,
+            self._id,
+            noise.read(resources.locate("noise.toml")),
+            measurement=asked.measurement,
+            component=asked.component,
+            last=asked.nights or history_export.NIGHTS,
+            baseline_value=baseline_value_of(baseline),
+            baseline=baseline.certificate.birth.run_id if baseline else None,
+        )
+        if not found.rows and (asked.measurement or asked.component):
+            raise self._unknown(recorded)
         if found.shown:
             found = replace(found, headline=self._headline(found.shown[-1].run_id))
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
-        if page is not None:
+        if asked.page is not None:
             # importing the templates takes time, and only this branch needs them
-            from acceptance.reports.page import (
-                nights,  # reading templates takes its time, and nobody else needs them
-            )
+            from acceptance.reports.page import nights as nights_page
 
-            content = nights.render(found, self._language).encode("utf-8")
-            run_folder.write_whole(page, content, then=run_folder.START_AGAIN)
-            self._screen.path(str(page))
+            content = nights_page.render(found, self._language).encode("utf-8")
+            run_folder.write_whole(asked.page, content, then=run_folder.START_AGAIN)
+            self._screen.path(str(asked.page))
 
     def _headline(self, run_id: str) -> str | None:
         """Why the last run did not pass; None where its folder has gone or cannot be read."""
@@ -209,72 +182,69 @@ class HistoryCommand:
             return None
         return None if first is None else first.line(self._language)
 
-    def export(self, form: str) -> None:
+    def export(self) -> None:
         """Write every value to standard output.
 
         Raises NoHistory or HistoryError, and OSError when standard output is closed.
         """
         asked = self._asked
-        with self._opened(say=False) as store:
-            for line in history_export.export_rows(
-                store, form, asked.measurement, asked.component, asked.last
-            ):
-                sys.stdout.buffer.write(line)
+        for line in history_export.export_rows(
+            self._nights(say=False),
+            asked.export,
+            asked.measurement,
+            asked.component,
+            asked.nights,
+        ):
+            sys.stdout.buffer.write(line)
 
-    def rebuild(self) -> None:
-        """Rebuild the history from the runs.
+    def convert(self) -> None:
+        """Convert the history of an older rigproof. Raises NoHistory or HistoryError."""
+        from acceptance.history import convert  # nobody else needs it
 
-        Raises NoHistory, HistoryError, MachineBusy or LockError.
-        """
         self._present()
-        with self._lock():
-            store, notices = history_rebuild.rebuild(self._asked.out, self._id)
-            store.close()
-        if notices:
-            self._screen.say(words.message(history_rebuild.in_one(notices), self._language))
+        count, notices = convert.convert(self._asked.out, self._id)
+        done = Message("history_converted", {"nights": Message("nights", {"n": count})})
+        nothing = Message("nothing_to_convert", {"path": str(self._asked.out)})
+        for one in (done if count else nothing, *notices):
+            self._screen.say(words.message(one, self._language))
 
-    def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
+    def prune(self) -> None:
         """Remove old runs and values, and report what was removed.
 
-        Raises NoHistory, HistoryError, MachineBusy or LockError. Raises BaselineUnsound too: the
-        run of an unreadable baseline could not be spared.
+        Raises NoHistory, also for another machine, whose runs cannot be locked from here. Raises
+        HistoryError, MachineBusy or LockError. Raises BaselineUnsound too: the run of an
+        unreadable baseline could not be spared.
         """
+        keep_days, keep_gib = self._asked.keep_days, self._asked.keep_gib
         if keep_days is None and keep_gib is None:
             raise NoHistory(
                 "--prune needs --keep-days or --keep-gib, or both: say how much is to stay"
             )
-        with self._lock():
+        if self._id != self._own:
+            raise NoHistory(
+                f"the history of {self._id} is another machine's: start this on that machine"
+            )
+        with lock.MachineLock():  # no run of this machine is written meanwhile
             baseline = baseline_file.read(self._asked.out, self._id)
-            with self._opened() as store:
-                found = retention.prune(
-                    store,
-                    self._asked.out,
-                    self._id,
-                    today=time.time() / 86400.0,
-                    keep_days=keep_days,
-                    keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
-                    never=[baseline.certificate.birth.run_id] if baseline else [],
-                )
+            found = retention.prune(
+                self._nights(),
+                self._asked.out,
+                self._id,
+                today=time.time() / 86400.0,
+                keep_days=keep_days,
+                keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
+                never=[baseline.certificate.birth.run_id] if baseline else [],
+            )
         for line in trend_words.prune_lines(
             found.folders, found.nights, found.left, self._language
         ):
             self._screen.say(line)
 
-    def _lock(self) -> AbstractContextManager[object]:
-        """The machine's lock: no run of this machine may be written meanwhile.
-
-        Raises NoHistory for another machine, whose runs cannot be locked from here.
-        """
-        if self._id != self._own:
-            raise NoHistory(
-                f"the history of {self._id} is another machine's: start this on that machine"
-            )
-        return lock.MachineLock(self._root)
-
     def _present(self) -> None:
         """Raise NoHistory if the machine has neither a history nor a run here."""
         out = self._asked.out
-        if location.database(out, self._id).is_file():
+        known = (location.database(out, self._id), night_file.folder(out, self._id))
+        if any(place.exists() for place in known):
             return
         others = history_export.other_machines(out, self._id)
         if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
@@ -286,23 +256,25 @@ class HistoryCommand:
                 "with --out"
             )
 
-    def _opened(self, *, say: bool = True) -> Store:
-        """Open the history.
+    def _nights(self, *, say: bool = True) -> tuple[Night, ...]:
+        """The nights of the machine.
 
-        This machine's history is first brought up to date with its runs, if it can be written. Any
-        other is opened as it is.
+        Runs of this machine that are not recorded yet are added first, if that can be written. Any
+        other history is read as it is. What cannot be read is reported; without `say` that is on
+        standard error.
         """
         self._present()
-        path = location.database(self._asked.out, self._id)
-        if self._id != self._own or not os.access(
-            path.parent if path.exists() else self._asked.out, os.W_OK
-        ):
-            return Store.view(path)
-        store, notices = history_rebuild.open_history(self._asked.out, self._id)
-        if notices and say:
-            told = words.message(history_rebuild.in_one(notices), self._language)
-            self._screen.say(told, "yellow")
-        return store
+        out = self._asked.out
+        place = night_file.folder(out, self._id)
+        if self._id != self._own or not os.access(place if place.exists() else out, os.W_OK):
+            found, unread = nights.read(out, self._id)
+            notices = nights.unread_notices(unread)
+        else:
+            found, notices = nights.open_history(out, self._id)
+        if notices:
+            text = words.message(nights.in_one(notices), self._language)
+            self._screen.say(text, "yellow") if say else print(f"rigproof: {text}", file=sys.stderr)
+        return found
 
     def _baseline(self) -> Baseline | None:
         try:
@@ -311,11 +283,12 @@ class HistoryCommand:
             self._screen.say(words.message(error.message, self._language), "yellow")
             return None
 
-    def _unknown(self, store: Store) -> NoHistory:
+    def _unknown(self, recorded: Sequence[Night]) -> NoHistory:
         known = {
             name
-            for course in queries.trend_series(store)
-            for name in (course.measurement, str(course.component))
+            for night in recorded
+            for series in night.series
+            for name in (series.measurement, str(series.component))
         }
         asked = [
             name

@@ -57,10 +57,11 @@ def _here(asked: Options) -> tuple[PreparedRun, tuple[Text | None, ...]]:
     notice = preflight.station_notice(asked.station, asked.image)
     in_place = asked.station == "host" or notice is not None
     memory = HistoryRecall(asked.out, asked.root)
-    timed = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
+    timed, notices = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
     prepared = replace(prepared, plan=timed)
     return prepared, (
         notice,
         hidden,
+        *notices,
         *missing_programs.find(prepared.plan, in_place=in_place),
     )

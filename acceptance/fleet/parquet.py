@@ -20,10 +20,9 @@ import numpy as np
 
 from acceptance.core import parts, plain_text, regular_file
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import lock
 from acceptance.fleet.night import Accepted, NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
-from acceptance.history import durable_file
+from acceptance.history import durable_file, lock
 from acceptance.wording.errors import WordedError
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from acceptance.core import plain_text
 from acceptance.core.message import Text
-from acceptance.fleet import due, lock
+from acceptance.fleet import due
+from acceptance.history import lock
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError

@@ -17,15 +17,15 @@ import msgspec
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.spans import first_record
-from acceptance.history import baseline, durable_file, era, location
+from acceptance.history import baseline, durable_file, era, location, lock
 from acceptance.history.baseline import Certificate, FormerBaseline
-from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
-from acceptance.history.lock import history_lock
+from acceptance.history.errors import BaselineRefused, BaselineUnsound
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, ownership, provenance, reader
 from acceptance.journal import run as journal_run
 
 NAME, FORMER = "baseline.json", "baselines"
+WAIT_S = 20.0  # any other writer takes about a second
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -137,10 +137,11 @@ def accept(
     made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
-        with history_lock(file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with lock.hold(file.parent / ".lock", WAIT_S):
             return _store(file, made, replace=replace)
-    except HistoryError as error:
-        raise BaselineUnsound("note", text=error.message) from error
+    except lock.Locked as error:
+        raise BaselineUnsound("baseline_locked", path=str(file), holder=str(error)) from error
     except OSError as error:
         where = str(error.filename or file)
         why = ownership.reason(error, Path(where))

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
+
+_LEFT_S = 3600.0  # nobody writes for so long: the draft's writer was killed
 
 
 def write(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
     """Write JSON files of one folder, by name, synced to the disk: all of them, or none.
 
     Every file is written under another name before the first one is renamed, so that a full disk
-    changes nothing. Leftovers of a writer that was killed are removed; the caller holds the lock.
-    Raises OSError.
+    changes nothing. Several processes may write at once. Drafts of a writer that was killed are
+    removed. Raises OSError.
     """
-    for stray in folder.glob(".*.json.*"):
-        stray.unlink()
+    own = f".{os.getpid()}"
+    for draft in folder.glob(".*.json.*"):
+        with contextlib.suppress(FileNotFoundError):
+            if draft.suffix == own or time.time() - draft.stat().st_mtime > _LEFT_S:
+                draft.unlink()
     drafts: list[tuple[Path, Path]] = []
     try:
         for name, content in files:
-            draft = folder / f".{name}.{os.getpid()}"
+            draft = folder / f".{name}{own}"
             drafts.append((draft, folder / name))
             with draft.open("xb") as stream:
                 stream.write(content)

@@ -18,8 +18,7 @@ from acceptance.core.limit_set import LimitSet
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Entry, RunStarted
 from acceptance.core.spans import first_record, run_seconds
-from acceptance.history.night import ExclusionReason
-from acceptance.history.store import Store
+from acceptance.history.night import ExclusionReason, Night
 from acceptance.journal import reader
 from acceptance.journal.segment import JournalError
 
@@ -94,21 +93,23 @@ def _checked_s(entries: Sequence[Entry]) -> float:
     return total_s
 
 
-def recent(store: Store, out: Path, profile: str) -> tuple[RunTimes, ...]:
+def recent(nights: Sequence[Night], out: Path, profile: str) -> tuple[RunTimes, ...]:
     """The times of the last runs whose folders are in `out`, of this profile and of others.
 
     They are in the order of recording, newest first. A journal that cannot be read is left out.
-    Raises HistoryError.
     """
-    nights = [
+    usable = [
         one
-        for one in reversed(store.nights())
-        if one.apart in _TIMED and not one.postponed and one.folder is not None
+        for one in reversed(nights)
+        if one.apart in _TIMED
+        and not one.postponed
+        and one.folder is not None
+        and (out / one.folder).is_dir()
     ]
-    same = [one.seq for one in nights if one.profile == profile]
-    others = [one.seq for one in nights if one.profile != profile]
+    same = [one.run_id for one in usable if one.profile == profile]
+    others = [one.run_id for one in usable if one.profile != profile]
     wanted = {*same[:RECENT], *others[:RECENT]}
-    found = (_read(out / str(one.folder)) for one in nights if one.seq in wanted)
+    found = (_read(out / str(one.folder)) for one in usable if one.run_id in wanted)
     return tuple(one for one in found if one is not None)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.history import location, queries, trend
+from acceptance.history import location, night_file, queries, trend
+from acceptance.history.night import Night
 from acceptance.history.noise import NoiseBook
-from acceptance.history.store import Store
 from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
 
 NIGHTS = 120  # four months: as many as a person can survey at a glance
@@ -50,12 +50,12 @@ _FORMULA = (
 def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
     """Other machines with a history in the same folder."""
     own = location.folder(out, machine_id)
-    found = (place.parent for place in (out / location.FOLDER).glob(f"*/{location.DATABASE}"))
+    found = (place.parent for place in (out / location.FOLDER).glob(f"*/{night_file.FOLDER}"))
     return tuple(sorted(place.name for place in found if place != own))
 
 
 def trend_report(
-    store: Store,
+    nights: Sequence[Night],
     out: Path,
     machine_id: str,
     book: NoiseBook,
@@ -66,28 +66,29 @@ def trend_report(
     baseline_value: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights, with the series that match; `baseline_value` gives a series' baseline value.
+    """The last nights, with the series that match.
 
-    Raises HistoryError.
+    `baseline_value` gives a series' value in the baseline.
     """
-    # one transaction, so that a night added meanwhile is in all of them or in none
-    with store.snapshot():
-        nights, recorded = store.nights(last), store.count()
-        facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
-        found = queries.trend_series(store, measurement, component, last)
-    virtual = any(one.virtual for one in nights)
+    latest = nights[-last:] if last else nights
+    eras = tuple(dict.fromkeys(one.era for one in latest))
+    facts = {number: dict(era.facts) for number, era in enumerate(eras)}
+    found = queries.trend_series(latest, eras, measurement, component)
+    virtual = any(one.virtual for one in latest)
     rows = tuple(
         trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one))
         for one in found
     )
     shown = tuple(
-        TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights
+        TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in latest
     )
-    return TrendReport(machine_id, recorded, shown, rows, other_machines(out, machine_id), baseline)
+    return TrendReport(
+        machine_id, len(nights), shown, rows, other_machines(out, machine_id), baseline
+    )
 
 
 def export_rows(
-    store: Store,
+    nights: Sequence[Night],
     form: str,
     measurement: str | None = None,
     component: str | None = None,
@@ -95,9 +96,9 @@ def export_rows(
 ) -> Iterator[bytes]:
     """Every measurement as a line of CSV (RFC 4180, with a head) or JSON, series by series.
 
-    Yields many lines at a time. Raises HistoryError.
+    Yields many lines at a time.
     """
-    rows = queries.rows(store, measurement, component, last)
+    rows = queries.rows(nights[-last:] if last else nights, measurement, component)
     if form == "csv":
         yield _csv([COLUMNS])
     while some := list(islice(rows, _AT_ONCE)):

@@ -6,8 +6,6 @@ import hashlib
 import re
 from pathlib import Path
 
-from acceptance.core import regular_file
-
 DATABASE = "history.sqlite3"
 FOLDER = "history"
 # Ids that can be a file's name as they are: an installation's id is 32 hexadecimal digits, but a
@@ -30,16 +28,6 @@ def file_name(id_: str) -> str:
     return f"id-{hashlib.sha256(id_.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
-def require_files(path: Path) -> None:
-    """Raise NotRegular if a file of the database is not a regular file.
-
-    The files are the database and those that SQLite keeps beside it. Reading one that is not
-    regular could block.
-    """
-    for ending in ("", "-wal", "-shm", "-journal"):
-        regular_file.require(path.with_name(f"{path.name}{ending}"))
-
-
 def database(out: Path, machine_id: str) -> Path:
-    """The database file of a machine's nights."""
+    """The file of an older rigproof's history, which `rigproof history convert` reads."""
     return folder(out, machine_id) / DATABASE

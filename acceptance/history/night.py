@@ -1,4 +1,4 @@
-"""One recorded run as the history stores it: its properties, and each measurement as one row.
+"""One recorded run as the history stores it: its properties, and each measurement with its series.
 
 A pure function of the run.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
@@ -65,8 +64,7 @@ class SeriesKey(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NightMeasurement:
+class NightMeasurement(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One due measurement of one night.
 
     `value` and `again` (the repeat) are in the series' unit, None if there is none. `outside` and
@@ -74,7 +72,6 @@ class NightMeasurement:
     limit without a waiver.
     """
 
-    line: SeriesKey
     value: float | None
     again: float | None = None
     outside: bool = False
@@ -92,16 +89,19 @@ class ReportedChanges(msgspec.Struct, frozen=True):
     known: tuple[KnownChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Night:
+class Night(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One recorded run.
 
     `day` is when it began, in days since 1970-01-01 in UTC; `seconds` is its duration, if known.
     `virtual` says that the machine is a VM.
 
     `apart` says why later nights are not compared with its values; None if they are. A `postponed`
-    run found the machine in use and measured nothing. `told` is None if the run was not compared
-    with a baseline.
+    run found the machine in use and measured nothing. `reported` is None if the run was not
+    compared with a baseline.
+
+    `series` and `figures` are its measurements, one by one: what was measured, and the values.
+    `pruned` says that they were removed. `number` grows in the order in which nights are recorded.
+    `folder` is the name of the run's folder, if that is known; it may have been removed.
     """
 
     run_id: str
@@ -116,20 +116,28 @@ class Night:
     postponed: bool
     apart: ExclusionReason | None
     era: Era
-    identities: Mapping[Component, str]
+    series: tuple[SeriesKey, ...]
     figures: tuple[NightMeasurement, ...]
-    told: ReportedChanges | None = None
+    reported: ReportedChanges | None = None
+    number: int = 0
+    folder: str | None = None
+    pruned: bool = False
+
+    @property
+    def comparable(self) -> bool:
+        """Whether later nights may be compared with its values."""
+        return self.apart is None and not self.postponed
 
 
 def night_of(run: Run) -> Night:
     """A run as a night. Raises UnreadableRun if its time is unknown."""
     start, verdict, inventory = run.start, run.verdict, run.inventory
     identities = matching.identities(inventory)
-    figures = [
-        _figure(check.id, one, identities, run.plan.gpus)
+    figures = {
+        series_key(check.id, one.due, identities, run.plan.gpus): _figure(one)
         for check in verdict.checks
         for one in check.judged
-    ]
+    }
     return Night(
         run_id=start.run_id,
         machine_id=start.machine_id,
@@ -143,9 +151,9 @@ def night_of(run: Run) -> Night:
         postponed=verdict.postponed is not None,
         apart=_exclusion_reason(run) if verdict.postponed is None else None,
         era=era.era_of_run(run.plan, start.provenance, inventory),
-        identities=identities,
-        figures=tuple({figure.line: figure for figure in figures}.values()),
-        told=_reported_changes(run) if verdict.postponed is None else None,
+        series=tuple(figures),
+        figures=tuple(figures.values()),
+        reported=_reported_changes(run) if verdict.postponed is None else None,
     )
 
 
@@ -187,16 +195,13 @@ def _exclusion_reason(run: Run) -> ExclusionReason | None:
     return "own-image" if named else None
 
 
-def _figure(
-    check: str, judged: Judgement, identities: Mapping[Component, str], gpus: Sequence[Component]
-) -> NightMeasurement:
+def _figure(judged: Judgement) -> NightMeasurement:
     due, drift = judged.due, judged.drift
     value, again = _proven(due, judged.value), _proven(due, judged.again)
     broke = due.limit is not None and any(
         due.limit.grade(one) == "fail" for one in (value, again) if one is not None
     )
     return NightMeasurement(
-        series_key(check, due, identities, gpus),
         value,
         again,
         outside=drift is not None and drift.outside,

@@ -1,63 +1,54 @@
-"""What stays of a night whose run is removed: a small JSON file beside the history.
+"""A night's file: one line of JSON with everything that the history holds of one run.
 
-With the journals of the runs that are there, these files are all that a history is made from.
+The names of a night's series stand apart from its values: they are the same on nearly every night,
+and are read once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
 from acceptance.history import durable_file, errors, location
-from acceptance.history.night import Night
-from acceptance.history.store import Store
+from acceptance.history.night import Night, SeriesKey
 from acceptance.wording.errors import WordedError
 
 FOLDER = "nights"
-FORMAT = 1
+FORMAT = 2  # `rigproof history convert` reads format 1
 
 
 class UnreadableNight(WordedError):
     """A night's file cannot be read; the message completes a sentence that begins with the file."""
 
 
-class NightRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A night with its place among the others.
-
-    `after` is the run recorded before it, None if it is the first. `pruned` says that its
-    measurements were removed.
-    """
-
-    night: Night
-    after: str | None
-    pruned: bool
+class DamagedNight(UnreadableNight):
+    """What the file holds is not what was written."""
 
 
 class _Sealed(msgspec.Struct, frozen=True):
+    """`sha256` is that of `series` and `night` together; `night` itself has no series."""
+
     rigproof_night: int
-    sha256: str
-    record: msgspec.Raw
+    sha256: str = ""
+    series: msgspec.Raw = msgspec.Raw()
+    night: msgspec.Raw = msgspec.Raw()
+
+
+_SEALED = msgspec.json.Decoder(_Sealed)
+_NIGHT = msgspec.json.Decoder(Night, dec_hook=parts.decode)
+_SERIES = msgspec.json.Decoder(tuple[SeriesKey, ...], dec_hook=parts.decode)
 
 
 def folder(out: Path, machine_id: str) -> Path:
     """The folder of a machine's night files."""
     return location.folder(out, machine_id) / FOLDER
-
-
-def make_folder(out: Path, machine_id: str) -> None:
-    """Make the folder, which shows that every night in need of a file has one.
-
-    Raises HistoryError.
-    """
-    place = folder(out, machine_id)
-    with errors.history_errors(place):
-        place.mkdir(exist_ok=True)
 
 
 def files(out: Path, machine_id: str) -> list[Path]:
@@ -73,83 +64,63 @@ def name(run_id: str) -> str:
     return f"{location.file_name(run_id)}.json"
 
 
-def encode(record: NightRecord) -> bytes:
-    """The file of a night: one line of JSON."""
-    content = msgspec.json.encode(record, enc_hook=parts.encode)
-    digest = hashlib.sha256(content).hexdigest()
-    return msgspec.json.encode(_Sealed(FORMAT, digest, msgspec.Raw(content))) + b"\n"
+def encode(night: Night) -> bytes:
+    """The file of a night."""
+    series = msgspec.json.encode(night.series, enc_hook=parts.encode)
+    content = msgspec.json.encode(replace(night, series=()), enc_hook=parts.encode)
+    sealed = _Sealed(FORMAT, _digest(series, content), msgspec.Raw(series), msgspec.Raw(content))
+    return msgspec.json.encode(sealed) + b"\n"
 
 
-def decode(content: bytes) -> NightRecord:
-    """The night in a file. Raises UnreadableNight.
+def _digest(series: bytes | msgspec.Raw, night: bytes | msgspec.Raw) -> str:
+    digest = hashlib.sha256(series)
+    digest.update(night)
+    return digest.hexdigest()
 
-    A file is read only if it would be written like this again: a missing key, an unknown one and
-    another value are refused alike.
-    """
+
+@lru_cache(maxsize=64)
+def _series(content: bytes) -> tuple[SeriesKey, ...]:
+    return _SERIES.decode(content)
+
+
+def decode(content: bytes) -> Night:
+    """The night in a file. Raises UnreadableNight."""
     try:
-        sealed = msgspec.json.decode(content, type=_Sealed)
+        sealed = _SEALED.decode(content)
         if sealed.rigproof_night > FORMAT:
             raise UnreadableNight("night_newer", found=sealed.rigproof_night, known=FORMAT)
-        record = msgspec.json.decode(sealed.record, type=NightRecord, dec_hook=parts.decode)
+        if sealed.rigproof_night < FORMAT:
+            raise UnreadableNight("night_older")
+        if sealed.sha256 != _digest(sealed.series, sealed.night):
+            raise DamagedNight("night_altered")
+        night = replace(_NIGHT.decode(sealed.night), series=_series(bytes(sealed.series)))
     except (ValueError, RecursionError) as error:  # not JSON, or of another shape
-        raise UnreadableNight("no_night", why=str(error)) from error
-    if encode(record) != content:
-        raise UnreadableNight("night_altered")
-    return record
+        raise DamagedNight("no_night", why=str(error)) from error
+    if len(night.series) != len(night.figures):
+        raise DamagedNight("night_altered")
+    return night
 
 
-def read(file: Path, machine_id: str) -> NightRecord:
+def read(file: Path, machine_id: str) -> Night:
     """The night in a file of this machine. Raises UnreadableNight."""
     try:
-        record = decode(regular_file.read(file, regular_file.SMALL_RECORD))
+        night = decode(regular_file.read(file, regular_file.SMALL_RECORD))
     except OSError as error:
         raise UnreadableNight("night_unread", why=error.strerror) from error
-    held = record.night
-    if (held.machine_id, name(held.run_id)) != (machine_id, file.name):
-        raise UnreadableNight("other_night", night=held.run_id, machine=held.machine_id)
-    return record
+    if (night.machine_id, name(night.run_id)) != (machine_id, file.name):
+        raise UnreadableNight("other_night", night=night.run_id, machine=night.machine_id)
+    return night
 
 
-def is_readable(file: Path, machine_id: str) -> bool:
-    """Whether a file holds a night of this machine."""
-    try:
-        read(file, machine_id)
-    except UnreadableNight:
-        return False
-    return True
+def write(out: Path, machine_id: str, nights: Collection[Night]) -> None:
+    """Write the files of these nights, on the disk when it returns: all of them, or none.
 
-
-def write(
-    store: Store,
-    out: Path,
-    machine_id: str,
-    run_ids: Collection[str],
-    forget: Collection[str] = (),
-) -> None:
-    """Write the files of these nights of a history: all of them, or none.
-
-    Those named in `forget` are written without their measurements. The caller holds the history's
-    lock. Raises HistoryError.
+    Each is whole at every moment, and takes the place of the one that is there. Raises
+    HistoryError.
     """
-    if not run_ids:
+    if not nights:
         return
     place = folder(out, machine_id)
-
-    def contents() -> Iterator[tuple[str, bytes]]:
-        after = None
-        for one in store.nights():
-            if one.run_id in run_ids:
-                made = store.night(one.run_id, machine_id)
-                pruned = one.pruned or one.run_id in forget
-                made = dataclasses.replace(made, figures=()) if pruned else made
-                yield name(one.run_id), encode(NightRecord(made, after, pruned))
-            after = one.run_id
-
-    # A folder that is there shows that every night is kept: it appears with all of its files.
-    making = place if place.is_dir() else place.with_name(f".{FOLDER}")
     with errors.history_errors(place):
-        making.mkdir(exist_ok=True)
-        durable_file.write(making, contents())
-        if making != place:
-            making.replace(place)
-            durable_file.sync(place.parent)
+        place.mkdir(parents=True, exist_ok=True)
+        durable_file.write(place, ((name(one.run_id), encode(one)) for one in nights))

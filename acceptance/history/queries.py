@@ -1,33 +1,24 @@
-"""Queries of the history: nights for the reference, series for the trend, skipped nights."""
+"""Questions to a machine's nights: values for the reference, series for the trend, skipped nights.
+
+Pure. `nights` are in the order of recording, whatever the clock said.
+"""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Iterator
-from typing import Any
-
-import msgspec
+import fnmatch
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
 from acceptance.core.machine_facts import KnownChange
-from acceptance.core.parts import decode, parse
-from acceptance.history import errors
 from acceptance.history.era import Era
-from acceptance.history.night import PartMeasurement, ReportedChanges, SeriesKey
+from acceptance.history.night import Night, NightMeasurement, PartMeasurement, SeriesKey
 from acceptance.history.reference_builder import NightValue
-from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
 from acceptance.history.trend import TrendPoint, TrendSeries
-
-_ERA = "era = (SELECT id FROM era WHERE key = ?)"
-_NAMED = (
-    "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component "
-    "GLOB ?)"
-)
-_HELD = "apart IS NULL AND NOT postponed"
 
 
 def night_values(
-    store: Store,
-    era: str | None,
+    nights: Sequence[Night],
+    era: Era | None,
     *,
     after: int = 0,
     first: int,
@@ -39,100 +30,94 @@ def night_values(
     Only the `first` and the `last` nights of this era are read; without an era, those of all
     nights, for measurements that do not depend on one. `only` names the measurements needed.
 
-    `after` is the number of the accepted run's night: it and all nights recorded before it are left
-    out, whatever the clock said. Also left out are nights whose evidence is not whole, nights that
-    were partial, cut off, postponed or salvaged, nights on which somebody else used the GPUs, and
-    runs in an image of the user's own. A value outside its past, or that broke its limit, is
-    included and marked: it is needed to detect two consecutive nights, and the code that computes a
-    level leaves it out. Values within their limits count whatever the night's verdict was: another
-    part's fault does not concern them.
+    `after` is the number of nights up to the accepted run's: these are left out, whatever the clock
+    said. Also left out are nights whose evidence is not whole, nights that were partial, cut off,
+    postponed or salvaged, nights on which somebody else used the GPUs, and runs in an image of the
+    user's own. A value outside its past, or that broke its limit, is included and marked: it is
+    needed to detect two consecutive nights, and the code that computes a level leaves it out.
+    Values within their limits count whatever the night's verdict was: another part's fault does not
+    concern them.
     """
-    of_era = "" if era is None else f"{_ERA} AND "
-    query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
-    days: dict[int, float] = dict(_rows(store, query, *(() if era is None else (era,)), after))
-    order = list(days)
-    spans = [(some[0], some[-1]) for some in (order[:first], order[first:][-last:]) if some]
-    query = (
-        "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND "
-        "night BETWEEN ? AND ?"
-        " ORDER BY night"
-    )
+    held = [one for one in nights[after:] if one.comparable and era in (None, one.era)]
+    needed = [*held[:first], *held[first:][-last:]]
     found: dict[PartMeasurement, dict[int, NightValue]] = {}
-    for number, line in _lines(store).items():
-        if only is not None and line.measurement not in only:
-            continue
-        values = {
-            night: NightValue(days[night], value, again, *_marks(flags))
-            if flags
-            else NightValue(days[night], value, again)
-            for span in spans
-            for night, value, again, flags in _rows(store, query, number, *span)
-            if night in days  # nights of another era may lie between
-        }
-        if values:
-            known = found.get(line.part)  # nights of the part under another name, in another slot
-            found[line.part] = values if known is None else dict(sorted((known | values).items()))
-    return {part: tuple(values.values()) for part, values in found.items()}
+    place = {one.run_id: number for number, one in enumerate(needed)}
+    for series, measured in _measurements(
+        needed, lambda series: only is None or series.measurement in only
+    ):
+        values = found.setdefault(series.part, {})
+        for night, one in measured:
+            if one.value is not None:
+                values[place[night.run_id]] = NightValue(
+                    night.day, one.value, one.again, one.outside, one.unsteady, one.failed
+                )
+    # nights of a part in another slot are a series of their own
+    return {
+        part: tuple(value for _, value in sorted(values.items(), key=lambda item: item[0]))
+        for part, values in found.items()
+        if values
+    }
 
 
-def _marks(flags: int) -> tuple[bool, bool, bool]:
-    """Outside, unsteady and failed, from a measurement's flags."""
-    return flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
+def count_until(nights: Sequence[Night], run_id: str) -> int | None:
+    """The number of nights up to a run's, with it; None if it is not recorded."""
+    return next(
+        (number for number, one in enumerate(nights, start=1) if one.run_id == run_id), None
+    )
 
 
-def number(store: Store, run_id: str) -> int | None:
-    """The number of a run's night; None if it is not recorded.
+def last_until(nights: Sequence[Night], day: float) -> int:
+    """The number of nights up to the last one that began by `day`; 0 if none did.
 
-    Numbers follow the order of recording, whatever the clock said.
-    """
-    rows = _rows(store, "SELECT seq FROM night WHERE run_id = ?", run_id)
-    return int(rows[0][0]) if rows else None
-
-
-def last_until(store: Store, day: float) -> int:
-    """The number of the last night that began by `day`; 0 if none did.
-
-    `day` is in days since 1970-01-01. Nights are in the order of recording. A night whose clock was
-    wrong is outvoted by the others: the split is where most clocks agree.
+    `day` is in days since 1970-01-01. A night whose clock was wrong is outvoted by the others: the
+    split is where most clocks agree.
     """
     most = votes = found = 0
-    for number, began in _rows(store, "SELECT seq, day FROM night ORDER BY seq"):
-        votes += 1 if began <= day else -1
+    for number, one in enumerate(nights, start=1):
+        votes += 1 if one.day <= day else -1
         if votes >= most:
             most, found = votes, number
     return found
 
 
 def trend_series(
-    store: Store,
+    nights: Sequence[Night],
+    eras: Sequence[Era],
     measurement: str | None = None,
     component: str | None = None,
-    last: int | None = None,
 ) -> tuple[TrendSeries, ...]:
-    """Every measurement's series over the last recorded nights, or all.
+    """Every measurement's series over these nights; its points have the places of their `eras`.
 
     `measurement` and `component` are shell patterns. A measurement whose part was replaced has a
     series for each part.
     """
-    query = (
-        f"SELECT run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0, "
-        f"{_HELD} AND flags & {FAILED} = 0, era"
-        " FROM figure CROSS JOIN night ON seq = night WHERE line = ? AND night >= ? AND value IS "
-        "NOT NULL ORDER BY night"
-    )
-    first, found = _first(store, last), []
-    for number, line in _lines(store, measurement, component).items():
-        points = tuple(map(TrendPoint._make, _rows(store, query, number, first)))
+    place = {era: number for number, era in enumerate(eras)}
+    known = {one.run_id: (place[one.era], one.comparable) for one in nights}
+    found = []
+    for series, measured in _measurements(nights, _named(measurement, component)):
+        points = []
+        for night, one in measured:
+            if one.value is not None:
+                era, held = known[night.run_id]
+                points.append(
+                    TrendPoint(
+                        night.run_id,
+                        night.day,
+                        one.value,
+                        one.again,
+                        one.outside,
+                        one.unsteady,
+                        held and not one.failed,
+                        era,
+                    )
+                )
         if points:
-            found.append(TrendSeries(*line, points))
+            found.append(TrendSeries(*series, tuple(points)))
     return tuple(found)
 
 
 def rows(
-    store: Store,
-    measurement: str | None = None,
-    component: str | None = None,
-    last: int | None = None,
+    nights: Sequence[Night], measurement: str | None = None, component: str | None = None
 ) -> Iterator[tuple[object, ...]]:
     """Every measurement with its night, series by series, oldest night first.
 
@@ -140,85 +125,75 @@ def rows(
     nights are not compared with it (None if they are), era, check, measurement, component, serial,
     unit, value, repeat, outside, unsteady, failed.
     """
-    query = (
-        "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, "
-        "serial, unit, value, again, flags"
-        " FROM line CROSS JOIN figure ON line = line.id AND night >= ? CROSS JOIN night ON seq = "
-        "night"
-        f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
-    )
-    what, where = measurement or "*", component or "*"
-    named = (_first(store, last), what, what, where, where)
-    with errors.history_errors(store.path):  # a row at a time: there may be millions
-        for *cells, serial, unit, value, again, flags in store.connection.execute(query, named):
-            marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
-            yield (*cells, serial or None, unit, value, again, *marks)
+    keys = {one.era: one.era.key for one in nights}
+    for series, measured in _measurements(nights, _named(measurement, component)):
+        for night, one in measured:
+            yield (
+                *(night.run_id, night.utc, night.verdict, night.profile, night.apart),
+                *(keys[night.era], series.check, series.measurement, str(series.component)),
+                *(series.serial, series.unit),
+                *(one.value, one.again, one.outside, one.unsteady, one.failed),
+            )
 
 
-def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have.
-
-    Raises DamagedHistory if its facts cannot be read.
-    """
-    rows = _rows(store, "SELECT id, facts FROM era")
-    return {number: era_of(facts, store.path) for number, facts in rows}
-
-
-def _first(store: Store, last: int | None) -> int:
-    """The number of the first of the `last` newest nights; 0 if all are wanted."""
-    query = "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?"
-    rows = _rows(store, query, last - 1) if last is not None else []
-    return int(rows[0][0]) if rows else 0
-
-
-def _lines(
-    store: Store, measurement: str | None = None, component: str | None = None
-) -> dict[int, SeriesKey]:
-    query = (
-        "SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line "
-        "WHERE "
-        f"{_NAMED} ORDER BY id"
-    )
-    what, where = measurement or "*", component or "*"
-    return {
-        number: SeriesKey(check, measured, parse(name), unit, serial)
-        for number, check, measured, name, unit, serial in _rows(
-            store, query, what, what, where, where
-        )
-    }
-
-
-def skipped_in_a_row(store: Store) -> int:
+def skipped_in_a_row(nights: Sequence[Night]) -> int:
     """How many runs since the last whole one found the machine in use and were postponed.
 
     A run on a part of the machine, or one that was cut off, is no night in place of these.
     """
-    query = (
-        "SELECT count(*) FROM night WHERE postponed AND seq > (SELECT coalesce(max(seq), 0) FROM "
-        "night WHERE NOT postponed AND (apart IS NULL OR apart NOT IN ('partial', 'interrupted')))"
-    )
-    return int(_rows(store, query)[0][0])
+    count = 0
+    for one in reversed(nights):
+        if not one.postponed and one.apart not in ("partial", "interrupted"):
+            break
+        count += one.postponed
+    return count
 
 
-def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
+def known_changes(nights: Sequence[Night], birth: str) -> tuple[KnownChange, ...]:
     """The changes since the baseline that the last night has reported.
 
     `birth` is the id of the baseline's run; empty if that night was compared with another baseline.
-    Runs that were partial or cut off, or whose evidence is not whole, do not count. A record that
-    cannot be read counts as empty.
+    Runs that were partial or cut off, or whose evidence is not whole, do not count.
     """
-    query = (
-        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR "
-        "apart IN ('in-use', 'own-image'))"
-        " ORDER BY seq DESC LIMIT 1"
-    )
-    for (text,) in _rows(store, query):
-        with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
-            reported = msgspec.json.decode(text, type=ReportedChanges, dec_hook=decode)
-            return reported.known if reported.birth == birth else ()
+    for one in reversed(nights):
+        if (
+            one.reported is not None
+            and not one.postponed
+            and one.apart in (None, "in-use", "own-image")
+        ):
+            return one.reported.known if one.reported.birth == birth else ()
     return ()
 
 
-def _rows(store: Store, query: str, *values: object) -> list[Any]:
-    with errors.history_errors(store.path):
-        return store.connection.execute(query, values).fetchall()
+def _named(measurement: str | None, component: str | None) -> Callable[[SeriesKey], bool]:
+    """Whether a series has these names, or its own fit these shell patterns."""
+
+    def fits(name: str, pattern: str | None) -> bool:
+        return pattern in (None, name) or fnmatch.fnmatchcase(name, str(pattern))
+
+    return lambda series: (
+        fits(series.measurement, measurement) and fits(str(series.component), component)
+    )
+
+
+def _measurements(
+    nights: Sequence[Night], wanted: Callable[[SeriesKey], bool]
+) -> Iterator[tuple[SeriesKey, Iterable[tuple[Night, NightMeasurement]]]]:
+    """The measurements of each wanted series with their nights, in the order of the nights."""
+    # Nights that measured the same share one tuple of series, and are read by column.
+    groups: dict[int, list[Night]] = {}
+    for night in nights:
+        groups.setdefault(id(night.series), []).append(night)
+    found: dict[SeriesKey, list[Iterator[tuple[Night, NightMeasurement]]]] = {}
+    for group in groups.values():
+        columns = zip(*(one.figures for one in group), strict=True)
+        for series, column in zip(group[0].series, columns, strict=True):
+            if wanted(series):
+                found.setdefault(series, []).append(zip(group, column, strict=True))
+    place = {one.run_id: number for number, one in enumerate(nights)}
+    for series, some in found.items():
+        measured = chain.from_iterable(some)
+        yield (
+            series,
+            measured if len(some) == 1 else sorted(measured, key=lambda one: place[one[0].run_id]),
+        )

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from acceptance.core.bounds import spread_of
 from acceptance.core.parts import Component
@@ -20,7 +22,7 @@ RECENT = 7
 TrendDirection = Literal["up", "down", "level"]
 
 
-class TrendPoint(NamedTuple):
+class TrendPoint(msgspec.Struct, frozen=True, gc=False):
     """One night's value, in the unit of its series.
 
     `day` is as in `reference_builder.NightValue`; `era` is a number that changes with the era.

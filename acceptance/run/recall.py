@@ -29,12 +29,10 @@ from acceptance.history import (
     drift_rules,
     durations,
     era,
-    errors,
-    location,
     night,
+    nights,
     noise,
     queries,
-    rebuild,
 )
 from acceptance.history.baseline import (
     Certificate,
@@ -43,9 +41,8 @@ from acceptance.history.drift_rules import DriftBook
 from acceptance.history.durations import RunTimes
 from acceptance.history.era import Era
 from acceptance.history.errors import BaselineUnsound, HistoryError
-from acceptance.history.night import PartMeasurement
+from acceptance.history.night import Night, PartMeasurement
 from acceptance.history.reference_builder import NightValue, build_reference
-from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.journal.run import Run
 from acceptance.run.planning import PreparedRun
@@ -98,7 +95,7 @@ class HistoryRecall:
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
         self._out = out
         self._machine_id = clock.machine_id(root)
-        self._told: tuple[Message, ...] = ()  # notices already reported before the run
+        self._reported: tuple[Message, ...] = ()  # notices from before the run
 
     def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
@@ -121,32 +118,30 @@ class HistoryRecall:
             resources.locate("drift.toml"),
             noise.read(resources.locate("noise.toml")).with_site(plan.site),
         )
-        nights = book.sheet.nights
+        rules = book.sheet.nights
         put_off: int | HistoryError
         try:
-            store, told = rebuild.open_history(self._out, self._machine_id)
-            with store:
-                self._told = told
-                notes += [Note(rebuild.in_one(told))] if told else []
-                after = 0
-                if accepted is not None:
-                    after, by_clock = _accepted_at(store, accepted.birth)
-                    # no night would count until then
-                    if by_clock and night.day_of(accepted.birth.utc) > today:
-                        why = Message("yet_to_come", {"run": by_clock})
-                        gaps.append(Message("nightly_changes_unknown", {"why": why}))
-                    elif by_clock and store.count():
-                        notes.append(Note(Message("nights_by_clock", {"run": by_clock})))
-                    known = queries.known_changes(store, accepted.birth.run_id)
-                values = partial(
-                    queries.night_values, store, after=after, first=nights.recent, last=nights.known
-                )
-                own, put_off = values(now.key), queries.skipped_in_a_row(store)
-                looks = {**own, **values(None, only=_counters(plan, book))}
-                times = durations.recent(store, self._out, plan.profile)
-                # Fewer nights, and no baseline, are nothing that anything is held against.
-                least = 1 if accepted is not None else nights.least
-                notes += _another_era(store, now, bool(own), least)
+            recorded, self._reported = nights.open_history(self._out, self._machine_id)
+            notes += [Note(nights.in_one(self._reported))] if self._reported else []
+            after = 0
+            if accepted is not None:
+                after, by_clock = _accepted_at(recorded, accepted.birth)
+                # no night would count until then
+                if by_clock and night.day_of(accepted.birth.utc) > today:
+                    why = Message("yet_to_come", {"run": by_clock})
+                    gaps.append(Message("nightly_changes_unknown", {"why": why}))
+                elif by_clock and recorded:
+                    notes.append(Note(Message("nights_by_clock", {"run": by_clock})))
+                known = queries.known_changes(recorded, accepted.birth.run_id)
+            values = partial(
+                queries.night_values, recorded, after=after, first=rules.recent, last=rules.known
+            )
+            own, put_off = values(now), queries.skipped_in_a_row(recorded)
+            looks = {**own, **values(None, only=_counters(plan, book))}
+            times = durations.recent(recorded, self._out, plan.profile)
+            # Fewer nights, and no baseline, are nothing that anything is held against.
+            least = 1 if accepted is not None else rules.least
+            notes += _another_era(recorded, now, bool(own), least)
         except HistoryError as error:
             put_off = error
             if accepted is not None:
@@ -157,24 +152,23 @@ class HistoryRecall:
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
-            rules = change_rules.read(resources.locate("changes.toml"))
-            made = replace(made, baseline=replace(accepted.birth, book=rules, known=known))
+            changes = change_rules.read(resources.locate("changes.toml"))
+            made = replace(made, baseline=replace(accepted.birth, book=changes, known=known))
         if plan.is_whole:  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
         return RecalledPlan(made, (*notes, *([] if plan.is_whole else map(Note, gaps))), put_off)
 
-    def with_usual_times(self, plan: Plan, station: str) -> Plan:
-        """A plan with the usual times of its checks at a station, by its name.
+    def with_usual_times(self, plan: Plan, station: str) -> tuple[Plan, tuple[Message, ...]]:
+        """A plan with the usual times of its checks at a station, by its name, and notices.
 
         Nothing is written. The times stay as calculated where the history cannot be read.
         """
-        path = location.database(self._out, self._machine_id)
         try:
-            with errors.history_errors(path), Store.view(path) as store:
-                times = durations.recent(store, self._out, plan.profile)
-        except HistoryError:
-            return plan
-        return durations.with_usual_times(plan, times, station)
+            recorded, unread = nights.read(self._out, self._machine_id)
+        except HistoryError as error:
+            return plan, (error.message,)
+        times = durations.recent(recorded, self._out, plan.profile)
+        return durations.with_usual_times(plan, times, station), nights.unread_notices(unread)
 
     def keep(self, run: Run) -> Message | None:
         """Add this run, and every other closed run that the history lacks.
@@ -182,12 +176,11 @@ class HistoryRecall:
         Returns what `recall` has not reported yet, if there is anything.
         """
         try:
-            store, told = rebuild.open_history(self._out, self._machine_id, run)
-            store.close()
+            _, notices = nights.open_history(self._out, self._machine_id, run)
         except HistoryError as error:
             return Message("not_in_history_yet", {"why": error.message})
-        new = tuple(one for one in told if one not in self._told)
-        return rebuild.in_one(new) if new else None
+        new = tuple(one for one in notices if one not in self._reported)
+        return nights.in_one(new) if new else None
 
 
 def _era(prepared: PreparedRun, station: Station) -> Era:
@@ -195,32 +188,28 @@ def _era(prepared: PreparedRun, station: Station) -> Era:
     return era.era_of_run(prepared.plan, provenance, prepared.inventory)
 
 
-def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, Message | None]:
-    """The number of the night on which the machine was accepted.
+def _accepted_at(recorded: Sequence[Night], birth: MachineFacts) -> tuple[int, Message | None]:
+    """The number of nights up to the one on which the machine was accepted.
 
-    Where the history lacks that run, the number of the last night up to its day by the clock, and
-    a message that says so.
+    Where the history lacks that run, up to the last one until its day by the clock, and a message
+    that says so.
     """
-    known = queries.number(store, birth.run_id)
+    known = queries.count_until(recorded, birth.run_id)
     if known is not None:
         return known, None
     lacking = Message("baseline_run_lacking", {"run": birth.run_id, "utc": birth.utc})
-    return queries.last_until(store, night.day_of(birth.utc)), lacking
+    return queries.last_until(recorded, night.day_of(birth.utc)), lacking
 
 
-def _another_era(store: Store, now: Era, known: bool, least: int) -> list[Note]:
+def _another_era(recorded: Sequence[Night], now: Era, known: bool, least: int) -> list[Note]:
     """A note on what has changed since the last night, where this era has no nights yet.
 
     Nothing is said where the era before has fewer than `least` nights.
     """
-    nights = [one for one in store.nights() if one.apart is None and not one.postponed]
-    if known or not nights or nights[-1].era == now.key:
+    eras = [one.era for one in recorded if one.comparable]
+    if known or not eras or eras[-1] == now or eras.count(eras[-1]) < least:
         return []
-    before = nights[-1].era
-    if sum(one.era == before for one in nights) < least:
-        return []
-    changes = era.describe_changes(store.eras()[before], now)
-    return [Note(Message("era_begins", {"changes": changes}))]
+    return [Note(Message("era_begins", {"changes": era.describe_changes(eras[-1], now)}))]
 
 
 def _other_limits(
@@ -287,7 +276,7 @@ class _Born:
 def _with_past(
     plan: Plan,
     prepared: PreparedRun,
-    nights: Mapping[PartMeasurement, tuple[NightValue, ...]],
+    looks: Mapping[PartMeasurement, tuple[NightValue, ...]],
     accepted: Certificate | None,
     now: Era,
     book: DriftBook,
@@ -306,7 +295,7 @@ def _with_past(
             rule = dataclasses.replace(rule, limit=None)
         part = night.series_key(check, due, identities, plan.gpus).part
         found = build_reference(
-            nights.get(part, ()),
+            looks.get(part, ()),
             born.value(part),
             rule=rule,
             today=today,

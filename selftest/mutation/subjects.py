@@ -236,6 +236,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "drift_rules": "drift_rules | reference_builder",
         "durations": "durations | run/recall_nights",
         "noise": "noise | comparison clean_pairs",
+        "queries": "queries | run/recall_nights",
         "reference_builder": "night_value | reference_builder core/drift core/past",
         "trend": "trend_report trend | reports/trend_terminal",
     },

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import journals
@@ -13,11 +15,11 @@ import pytest
 from cases import each
 from command import Call, assert_one_sentence, assert_refused, printed
 from known import known
-from nights import MACHINE, night, write_run
+from nights import COPY, MACHINE, night, record, write_run
 
-from acceptance.core.parts import Gpu
-from acceptance.history import location
-from acceptance.history.store import Store
+from acceptance.core.parts import Gpu, Named
+from acceptance.history import location, night_file
+from acceptance.history.night import NightMeasurement
 from acceptance.journal import clock
 from acceptance.journal import run as journal_run
 from acceptance.reports import headline
@@ -141,11 +143,8 @@ def test_every_value_for_other_programs(call: Call, out: Path) -> None:
 
 
 def test_no_text_becomes_a_formula(call: Call, out: Path) -> None:
-    with Store.open(location.database(out, MACHINE)) as store:
-        made = night(9)
-        (figure,) = made.figures
-        line = figure.line._replace(component="=cmd()", serial="@x")
-        store.add(night(9, figures=(type(figure)(line, 1.0),)))
+    series = COPY._replace(component=Named("=cmd()"), serial="@x")
+    record(out, night(9, measured={series: NightMeasurement(1.0)}))
     text = call("history", "--export", "csv")[1]
     (row,) = [row for row in csv.DictReader(io.StringIO(text)) if row["run_id"] == "run-00009"]
     assert (row["component"], row["serial"], row["value"]) == ("'=cmd()", "'@x", "1.0")
@@ -189,58 +188,70 @@ def test_nothing_is_pruned_while_a_run_goes(
 ) -> None:
     monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     with lock.MachineLock():
-        for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
-            assert_refused(call("history", *action), 2, "another rigproof run has this machine")
+        refused = call("history", "--prune", "--keep-gib", "0")
+        assert_refused(refused, 2, "another rigproof run has this machine")
     assert len(list(out.glob("run-*"))) == 4
 
 
-def test_made_anew(call: Call, out: Path) -> None:
-    before = call("history", "--export", "jsonl")[1]
-    shutil.rmtree(out / "run-1")
-    text = printed(call("history", "--rebuild"))
-    assert (
-        "the history was made anew, with 4 nights; the old file is kept as "
-        "history.sqlite3.replaced-"
-    ) in text
-    assert call("history", "--export", "jsonl")[1] == before
+def night_path(out: Path, run_id: str) -> Path:
+    return night_file.folder(out, MACHINE) / night_file.name(run_id)
 
 
-def test_a_damaged_history_is_said_and_made_anew(call: Call, out: Path) -> None:
+def test_a_damaged_night_is_named_with_its_path_and_hides_no_other(call: Call, out: Path) -> None:
     call("history")
-    location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
-    text = printed(call("history"))
-    assert (
-        "is damaged (file is not a database): the history was made anew, with 4 nights"
-        in text.splitlines()[0]
-    )
-    assert "4 nights recorded" in text
+    shutil.rmtree(out / "run-1")
+    path = night_path(out, "run-1")
+    path.write_bytes(path.read_bytes()[:-40])
+    first, *rest = printed(call("history")).splitlines()
+    assert f"reports/{path.relative_to(out)}" in first
+    assert "put a copy of it back, or move it away" in first
+    assert "3 nights recorded" in "\n".join(rest)
+    code, text, err = call("history", "--export", "jsonl")
+    assert (code, len(text.splitlines())) == (0, 6)
+    assert_one_sentence(err, f"reports/{path.relative_to(out)}")
 
 
-def test_a_newer_history_is_said(call: Call, out: Path) -> None:
-    with Store.open(location.database(out, MACHINE)) as store:
-        store.connection.execute("PRAGMA user_version = 9")
-    assert_refused(
-        call("history"),
-        3,
-        "is of version 9, newer than this rigproof knows (2): install that newer rigproof",
-    )
+@each(
+    "verb, code",
+    [
+        (("history",), 3),
+        (("history", "--export", "csv"), 3),
+        (("history", "--machine-id", MACHINE, "--prune", "--keep-gib", "1"), 3),
+    ],
+)
+def test_an_older_history_is_to_be_converted_and_then_all_is_shown(
+    call: Call, out: Path, verb: tuple[str, ...], code: int
+) -> None:
+    path = location.database(out, MACHINE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sql = Path(__file__).parents[1] / "history/version-2.sql"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(sql.read_text())
+    assert_refused(call(*verb), code, "'rigproof history convert'")
+    assert "converted, with 5 nights" in printed(call("history", "convert"))
+    assert "9 nights recorded" in printed(call("history"))
+    shutil.rmtree(path.parent)
+
+
+def test_there_is_nothing_to_convert(call: Call, out: Path) -> None:
+    before = printed(call("history"))
+    assert "nothing to convert" in printed(call("history", "convert"))
+    assert printed(call("history")) == before
 
 
 def test_another_machine_in_the_same_folder(call: Call, out: Path) -> None:
-    with Store.open(location.database(out, "machine-2")) as store:
-        store.add(night(1))
+    record(out, night(1, machine_id="machine-2"))
     assert (
         "other machines with a history here: machine-2 (--machine-id shows one)"
         in call("history")[1]
     )
     text = printed(call("history", "--machine-id", "machine-2"))
     assert text.splitlines()[0] == "machine machine-2: 1 night recorded"
-    for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
-        assert_refused(
-            call("history", "--machine-id", "machine-2", *action),
-            2,
-            "the history of machine-2 is another machine's: start this on that machine",
-        )
+    assert_refused(
+        call("history", "--machine-id", "machine-2", "--prune", "--keep-gib", "0"),
+        2,
+        "the history of machine-2 is another machine's: start this on that machine",
+    )
     assert_refused(
         call("history", "--machine-id", "machine-3"),
         2,
@@ -256,7 +267,7 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
         "reports: holds no history of machine-1: give the folder of its runs with --out",
     )
     assert not (tmp_path / "reports").exists()
-    assert call("history", "--rebuild")[0] == 2
+    assert call("history", "convert")[0] == 2
 
 
 @each(
@@ -264,11 +275,12 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     [
         (("--prune",), "--prune needs --keep-days or --keep-gib"),
         (("--keep-days", "3"), "give --prune as well"),
-        (("copy_*", "--prune", "--keep-days", "3"), "go by whole runs: leave MEASUREMENT"),
-        (("--component", "gpu0", "--rebuild"), "go by whole runs: leave MEASUREMENT"),
-        (("--nights", "9", "--prune", "--keep-gib", "0"), "go by whole runs: leave MEASUREMENT"),
-        (("--page", "x.html", "--rebuild"), "--page goes with looking at the history"),
-        (("--prune", "--rebuild"), "not allowed with argument"),
+        (("copy_*", "--prune", "--keep-days", "3"), "goes by whole runs: leave MEASUREMENT"),
+        (("--nights", "9", "--prune", "--keep-gib", "0"), "goes by whole runs: leave MEASUREMENT"),
+        (("convert", "--prune", "--keep-gib", "0"), "takes --out and --machine-id alone"),
+        (("convert", "--export", "csv"), "takes --out and --machine-id alone"),
+        (("--page", "x.html", "--export", "csv"), "--page goes with looking at the history"),
+        (("--prune", "--export", "csv"), "not allowed with argument"),
         (("--export", "xml"), "invalid choice"),
         (("--nights", "0"), "is no whole number from 1"),
         (("--prune", "--keep-days", "-1"), "is no number from 0"),
@@ -282,18 +294,11 @@ def test_a_mistake_in_the_call(call: Call, out: Path, given: tuple[str, ...], to
 
 def test_what_it_says_of_damage_is_in_the_readers_language(call: Call, out: Path) -> None:
     call("history")
-    folder = location.folder(out, MACHINE)
-    (folder / "baseline.json").write_text("{}")
-    (folder / "nights" / "run-9.json").write_text("{}")
-    location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
+    (location.folder(out, MACHINE) / "baseline.json").write_text("{}")
+    night_path(out, "run-9").write_text("{}")
+    night_path(out, "run-2").write_text("{}")
     text = printed(call("history", "--lang", "zh-CN"))
-    baseline, anew = text.splitlines()[:2]
+    baseline, nights = text.splitlines()[:2]
     assert all(one in baseline for one in ("baseline.json", "不是能读取的证书", "请放回它的副本"))
-    for one in (
-        "已损坏",
-        "历史已重新生成",
-        "共 4 夜",
-        "因无法读取而不在历史中",
-        "不是能读取的一夜",
-    ):
-        assert one in anew
+    for one in ("已根据其运行重新写入", "因无法读取而不在历史中", "请放回它的副本"):
+        assert one in nights

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import signal
-import sqlite3
 import time
 from pathlib import Path
 
@@ -18,6 +16,8 @@ from rig import BUSY, Rig, machine_is_free, wait_for
 
 from acceptance.core.parts import Gpu
 from acceptance.core.record import ForeignProcess, Postponed, SessionStarted
+from acceptance.history import nights as history_nights
+from acceptance.history.night import Night
 from acceptance.journal import run as journal_run
 from acceptance.run import lock
 
@@ -30,11 +30,14 @@ def nightly(rig: Rig, *more: str, only: str | None = ONLY) -> list[str]:
     return ["nightly", *rig.argv(*more, only=only)[1:]]
 
 
-def nights(rig: Rig) -> list[tuple[str, str, int]]:
+def nights(rig: Rig) -> list[tuple[str, str, bool]]:
     """What the history holds: folder, verdict, and whether the night was put off."""
-    (file,) = rig.out.glob("history/*/history.sqlite3")
-    with contextlib.closing(sqlite3.connect(file)) as found:
-        return found.execute("SELECT folder, verdict, postponed FROM night ORDER BY seq").fetchall()
+    return [(str(one.folder), one.verdict, one.postponed) for one in recorded(rig)]
+
+
+def recorded(rig: Rig) -> tuple[Night, ...]:
+    (folder,) = rig.out.glob("history/*")
+    return history_nights.read(rig.out, folder.name)[0]
 
 
 @pytest.fixture
@@ -174,9 +177,7 @@ def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> Non
     (seen, *_) = first.bodies(ForeignProcess)
     assert (seen.component, seen.pid) == (Gpu(1), 4194300)
     assert nights(rig) == [(first.path.name if first.path else None, "UNJUDGED", 1)]
-    (file,) = rig.out.glob("history/*/history.sqlite3")
-    with contextlib.closing(sqlite3.connect(file)) as found:
-        assert found.execute("SELECT count(*) FROM figure").fetchall() == [(0,)]
+    assert [one.figures for one in recorded(rig)] == [()]
 
 
 def test_whoever_is_to_be_told_is_told(tools: Rig) -> None:

@@ -25,8 +25,9 @@ from raising import raising
 from acceptance import resources
 from acceptance.cli import fleet_slurm
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import lock, slurm
+from acceptance.fleet import slurm
 from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
+from acceptance.history import lock
 
 RESERVED = (
     "ReservationName=repair StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import journals
+from msgspec.structs import replace
 from runs import machine_root
 
 from acceptance.core.evidence import Observed
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, RunStarted
-from acceptance.history import queries
+from acceptance.history import night_file, nights, queries
 from acceptance.history.era import Era
 from acceptance.history.night import Night, NightMeasurement, PartMeasurement, SeriesKey
 from acceptance.history.reference_builder import NightValue
-from acceptance.history.store import Store
 from acceptance.journal import clock, reader, run_folder, seal, segment
 
 MACHINE = "machine-1"
@@ -29,8 +27,10 @@ FIRST_DAY = 20_000.0
 
 def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Night:
     """The night of this number, a day after the one before it; with one figure,
-    if not told otherwise.
+    if not told otherwise. `measured` are others, by their series.
     """
+    measured = changed.pop("measured", {COPY: NightMeasurement(value)})
+    assert isinstance(measured, Mapping)
     made = Night(
         run_id=f"run-{number:05}",
         machine_id=MACHINE,
@@ -44,27 +44,37 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
         postponed=False,
         apart=None,
         era=ERA,
-        identities={Gpu(0): "GPU-a"},
-        figures=(NightMeasurement(COPY, value),),
+        series=tuple(measured),
+        figures=tuple(measured.values()),
+        number=number,
     )
     return replace(made, **changed)  # type: ignore[arg-type]
 
 
+def values(made: Night) -> dict[SeriesKey, NightMeasurement]:
+    """The measurements of a night."""
+    return dict(zip(made.series, made.figures, strict=True))
+
+
+def record(out: Path, *made: Night) -> None:
+    """Write nights of this machine, or of that of the first one, into its history."""
+    night_file.write(out, made[0].machine_id, made)
+
+
+def recorded(out: Path) -> tuple[Night, ...]:
+    """What the history holds; every file can be read."""
+    found, unread = nights.read(out, MACHINE)
+    assert unread == {}
+    return found
+
+
 def seen(
-    store: Store, after: int = 0, *, era: str = ERA.key
+    recorded: Sequence[Night], after: int = 0, *, era: Era | None = ERA
 ) -> dict[PartMeasurement, tuple[NightValue, ...]]:
     """What tonight is held against of an era's nights after this one, as many
     as the shipped rules read.
     """
-    return queries.night_values(store, era, after=after, first=28, last=200)
-
-
-def written(path: Path, *statements: str) -> None:
-    """The file of another program, or of another version."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path)
-    connection.executescript(";".join(statements))
-    connection.close()
+    return queries.night_values(recorded, era, after=after, first=28, last=200)
 
 
 def write_run(

@@ -275,20 +275,18 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("")
-    with pytest.raises(BaselineUnsound, match="make room, or fix the folder"):
+    with pytest.raises(BaselineUnsound) as refused:
         accept(run(tmp_path, "one"))
+    assert refused.value.message.code == "baseline_unwritten"
 
 
 def test_another_process_that_stays_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = location.folder(tmp_path, MACHINE)
-    monkeypatch.setattr(
-        baseline_file, "history_lock", lambda folder: lock.history_lock(folder, wait_s=0.0)
-    )
-    with (
-        lock.history_lock(folder),
-        pytest.raises(BaselineUnsound, match="another process is at this history"),
-    ):
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(baseline_file, "WAIT_S", 0.0)
+    with lock.hold(folder / ".lock", 0.0), pytest.raises(BaselineUnsound) as refused:
         accept(run(tmp_path, "one"))
+    assert refused.value.message.code == "baseline_locked"
 
 
 def loop(out: Path, turns: int) -> None:

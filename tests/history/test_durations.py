@@ -26,7 +26,7 @@ from acceptance.core.record import (
 )
 from acceptance.history import durations
 from acceptance.history.durations import LEAST, RECENT, RunTimes
-from acceptance.history.store import Store
+from acceptance.history.night import Night
 from acceptance.journal import reader
 
 ONE, TWO = journals.check("a.one", seconds=100.0), journals.check("a.two", seconds=10.0)
@@ -166,30 +166,26 @@ def test_the_rest_is_that_of_runs_with_the_same_sessions() -> None:
 
 def test_the_last_runs_of_this_profile_and_of_others_are_read(tmp_path: Path) -> None:
     """A machine with many nights since its last long run still knows how long that takes."""
-    path = tmp_path / "history" / nights.MACHINE / "history.sqlite3"
     accept = journals.plan(journals.check(seconds=50.0), profile="accept")
-    with Store.open(path) as store:
-        number = 0
+    recorded: list[Night] = []
 
-        def add(plan: Plan, **changed: object) -> None:
-            nonlocal number
-            number += 1
-            name = f"run-{number:05}"
-            nights.write_run(tmp_path, name, plan=plan)
-            store.add(nights.night(number, profile=plan.profile, **changed), name)
+    def add(plan: Plan, **changed: object) -> None:
+        name = f"run-{len(recorded):05}"
+        nights.write_run(tmp_path, name, plan=plan)
+        recorded.append(nights.night(len(recorded), profile=plan.profile, folder=name, **changed))
 
-        for apart in ("partial", "own-image"):
-            add(accept, apart=apart)
-        for apart in ("in-use", "interrupted", "not-whole", "salvaged"):
-            add(accept, apart=apart)
-        add(accept, postponed=True)
-        store.add(nights.night(90, profile="accept"))  # its folder is gone
-        for _ in range(RECENT + 3):
-            add(journals.plan(profile="nightly"))
-        found = durations.recent(store, tmp_path, "nightly")
-        seconds = [[one.seconds for one in run.planned.values()] for run in found]
-        assert seconds == [[1.0]] * RECENT + [[50.0]] * 2
-        assert durations.recent(store, tmp_path, "accept") == found
+    for apart in ("partial", "own-image"):
+        add(accept, apart=apart)
+    for apart in ("in-use", "interrupted", "not-whole", "salvaged"):
+        add(accept, apart=apart)
+    add(accept, postponed=True)
+    recorded.append(nights.night(90, profile="accept", folder="gone"))
+    for _ in range(RECENT + 3):
+        add(journals.plan(profile="nightly"))
+    found = durations.recent(recorded, tmp_path, "nightly")
+    seconds = [[one.seconds for one in run.planned.values()] for run in found]
+    assert seconds == [[1.0]] * RECENT + [[50.0]] * 2
+    assert durations.recent(recorded, tmp_path, "accept") == found
 
-        (tmp_path / f"run-{number:05}" / reader.SUPERVISOR).write_text("not a journal\n")
-        assert len(durations.recent(store, tmp_path, "nightly")) == len(found) - 1
+    (tmp_path / str(recorded[-1].folder) / reader.SUPERVISOR).write_text("not a journal\n")
+    assert len(durations.recent(recorded, tmp_path, "nightly")) == len(found) - 1

@@ -14,8 +14,11 @@ import machine_facts
 import msgspec
 import pytest
 from cases import each
+from nights import values
 from runs import RECORDED, judged, recorded
 
+from acceptance.baseline import matching
+from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.criterion import Plausible
@@ -87,16 +90,14 @@ def test_a_run_is_a_night() -> None:
     assert (made.apart, made.postponed, made.virtual) == (None, False, False)
     assert made.utc == "2026-01-01T00:00:00.000Z"
     assert made.day == 20454.0
-    (one,) = made.figures
-    assert one == night.NightMeasurement(
-        SeriesKey("link.copy", "copy", Gpu(0), "GB/s", "GPU-a"), 110.0
-    )
-    assert made.identities == {Gpu(0): "GPU-a", Gpu(1): "GPU-b"}
+    assert values(made) == {
+        SeriesKey("link.copy", "copy", Gpu(0), "GB/s", "GPU-a"): night.NightMeasurement(110.0)
+    }
 
 
 def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=(Gpu(1), Gpu(0)))
-    assert [one.line.serial for one in night_of(entries(plan)).figures] == [
+    assert [one.serial for one in night_of(entries(plan)).series] == [
         "GPU-a->GPU-b",
         "GPU-a+GPU-b",
     ]
@@ -130,11 +131,11 @@ def test_the_line_is_known_before_anything_is_measured() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=(Gpu(0), Gpu(1)))
     made = night_of(entries(plan))
     before = [
-        night.series_key(check.id, due, made.identities, plan.gpus)
+        night.series_key(check.id, due, {Gpu(0): "GPU-a", Gpu(1): "GPU-b"}, plan.gpus)
         for check in plan.checks
         for due in check.due
     ]
-    assert [one.line for one in made.figures] == before
+    assert list(made.series) == before
 
 
 def test_what_broke_its_limit_without_a_waiver_failed() -> None:
@@ -153,7 +154,9 @@ def test_what_was_not_measured_is_there_without_a_value() -> None:
     )
     told = [entry for entry in entries(plan) if getattr(entry.body, "measurement", None) != "other"]
     made = night_of(told)
-    assert [(one.line.measurement, one.value, one.failed) for one in made.figures] == [
+    assert [
+        (series.measurement, one.value, one.failed) for series, one in values(made).items()
+    ] == [
         ("copy", 110.0, False),
         ("other", None, False),
     ]
@@ -234,11 +237,12 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @each("name", [name for name in RECORDED if "h200" in name])
 def test_recorded_runs_are_nights(name: str) -> None:
-    made = night.night_of(recorded(name))
+    run = recorded(name)
+    made = night.night_of(run)
     assert made.figures
-    assert len({one.line for one in made.figures}) == len(made.figures)
-    assert {one.line.serial for one in made.figures if one.line.component == Gpu(0)} == {
-        made.identities[Gpu(0)]
+    assert len(values(made)) == len(made.figures)
+    assert {one.serial for one in made.series if one.component == Gpu(0)} == {
+        matching.identities(run.inventory)[Gpu(0)]
     }
     facts = dict(made.era.facts)
     assert facts["driver"] == "580.159.04"
@@ -363,17 +367,17 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 
 
 def test_a_night_knows_what_it_told_of_changes() -> None:
-    assert night_of(entries()).told is None
+    assert night_of(entries()).reported is None
     birth = machine_facts.ruled(machine_facts.born(machine_facts.machine()))
     plan = msgspec.structs.replace(journals.plan(), baseline=birth)
     first, *rest = journals.bodies(plan)
     after = machine_facts.machine()
     after["board"]["kernel"] = "6.13"
     made = night_of(journals.entries([first, Observed(after), *rest]))
-    assert made.told == ReportedChanges(
+    assert made.reported == ReportedChanges(
         birth.run_id, (KnownChange(ITSELF, "kernel", "6.13", machine_facts.DAY),)
     )
     # Nothing could be held against the baseline.
-    assert night_of(journals.entries([first, *rest])).told is None
+    assert night_of(journals.entries([first, *rest])).reported is None
     put_off = [first, Observed(after), Postponed(("in use",), 1, 3), RunEnded(False, "in use")]
-    assert night_of(journals.entries(put_off)).told is None
+    assert night_of(journals.entries(put_off)).reported is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from worded import worded
 from acceptance.__main__ import main
 from acceptance.cli import read
 from acceptance.history import errors
+from acceptance.history.errors import HistoryError
 from acceptance.journal import ownership, run_folder, segment
 from acceptance.reports import text
 from acceptance.run import supervisor
@@ -72,11 +72,10 @@ def test_every_refusal_names_the_cure(
 ) -> None:
     cure = f"root left it there: `sudo chown -R $USER: '{out}/by-root'` makes it yours"
     assert cure in str(supervisor._output_error(out / "by-root", DENIED))
-    denied = sqlite3.OperationalError("attempt to write a readonly database")
-    denied.sqlite_errorcode = sqlite3.SQLITE_READONLY
-    assert cure in str(errors.from_sqlite(denied, out / "by-root/history.sqlite"))
-    other = str(errors.from_sqlite(denied, out / "by-user/history.sqlite"))
-    assert "fix its permissions" in other
+    for place, found in (("by-root", True), ("by-user", False)):
+        with pytest.raises(HistoryError) as refused, errors.history_errors(out):
+            raise PermissionError(errno.EACCES, "Permission denied", str(out / place / "nights"))
+        assert (cure in str(refused.value)) == found
 
     def refuse(_path: Path, *_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(out / "by-root/x"))

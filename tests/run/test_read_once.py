@@ -19,7 +19,8 @@ from acceptance.__main__ import main
 from acceptance.cli import machine_test
 from acceptance.core.plan import Plan
 from acceptance.core.verdict import Verdict
-from acceptance.history import baseline_file, noise, rebuild
+from acceptance.history import baseline_file, noise
+from acceptance.history import nights as history_nights
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.machine.inventory import Inventory
@@ -126,9 +127,8 @@ def test_a_night(
     # Everything was written all the same, the history included.
     assert json.loads((folder / "verdict.json").read_bytes())["verdict"] == "PASS"
     assert (tmp_path / "run.prom").read_bytes() == run_metrics(journal_run.read(folder))
-    store, _ = rebuild.open_history(tmp_path / "out", clock.machine_id(Path("/")))
-    with store:
-        assert [one.folder for one in store.nights()] == [folder.name]
+    nights, _ = history_nights.read(tmp_path / "out", clock.machine_id(Path("/")))
+    assert [one.folder for one in nights] == [folder.name]
 
 
 def test_a_recorded_run(tmp_path: Path, counts: Counts) -> None:
@@ -148,15 +148,14 @@ def test_a_recorded_run(tmp_path: Path, counts: Counts) -> None:
         assert (argv[0], counts.read, counts.folds) == (argv[0], read, len(read))
 
 
-def test_a_history_that_is_made_anew(tmp_path: Path, counts: Counts) -> None:
+def test_a_history_of_many_runs(tmp_path: Path, counts: Counts) -> None:
     names = [name for name in RECORDED if "h200" in name]
     for name in names:
         unpacked(RECORDED[name], tmp_path / name)
         (tmp_path / name / run_folder.VERDICT).write_text("{}")  # it is closed
     _, start = reader.read_first_record(tmp_path / names[0])
-    store, _ = rebuild.rebuild(tmp_path, start.body.machine_id)  # type: ignore[union-attr]
-    with store:
-        assert store.count() == len(names)
+    nights, _ = history_nights.open_history(tmp_path, start.body.machine_id)  # type: ignore[union-attr]
+    assert len(nights) == len(names)
     assert (sorted(counts.read), counts.folds) == (names, len(names))
 
 

@@ -23,7 +23,7 @@ from acceptance.core.message import Term
 from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.history import baseline_file, location, noise
+from acceptance.history import baseline_file, night_file, noise
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
@@ -167,7 +167,7 @@ def test_a_baseline_of_a_day_to_come_stands_where_the_history_has_it(
 def forget(out: Path, name: str) -> None:
     """The run and the history that held it are gone; the baseline is there."""
     (out / name).rename(out.parent / f"{name} elsewhere")
-    location.database(out, "machine-1").unlink()
+    (night_file.folder(out, "machine-1") / night_file.name(name)).unlink(missing_ok=True)
 
 
 def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(

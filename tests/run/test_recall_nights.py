@@ -4,10 +4,9 @@ plan of the next run.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import sqlite3
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, CheckEnded, RunEnded
 from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
-from acceptance.history import baseline_file, drift_rules, location, noise
+from acceptance.history import baseline_file, drift_rules, location, night_file, noise
 from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
@@ -330,23 +329,40 @@ def test_nights_that_were_put_off_are_counted_and_measured_nothing(nights: Night
     assert nights.recalled().put_off == 0
 
 
-def test_a_history_that_is_damaged_is_made_anew_and_told_of(nights: Nights) -> None:
+def file_of(nights: Nights, run_id: str) -> Path:
+    return night_file.folder(nights.out, "machine-1") / night_file.name(run_id)
+
+
+def test_a_night_that_is_damaged_is_written_again_and_told_of(nights: Nights) -> None:
     sound(nights, 6)
     before = nights.recalled().plan
-    file = location.database(nights.out, "machine-1")
-    for stray in file.parent.glob("history.sqlite3-*"):
-        stray.unlink()
-    file.write_bytes(b"no database" * 1000)
+    assert file_of(nights, "night-003").is_file()
+    file_of(nights, "night-003").write_bytes(b"no night" * 1000)
     recalled = nights.recalled()
     assert recalled.plan == before
-    assert "made anew, with 6 nights" in words.text(recalled.notes[0].text)
+    assert recalled.notes[0].text.code == "night_restored"  # type: ignore[union-attr]
 
 
-def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
+def test_a_damaged_night_without_its_run_is_named_every_night_and_is_no_reference(
+    nights: Nights,
+) -> None:
+    sound(nights, 6)
+    file = file_of(nights, "night-003")
+    assert file.is_file()
+    shutil.rmtree(nights.out / "night-003")
+    file.write_bytes(file.read_bytes()[:-40])
+    for _ in range(2):
+        recalled = nights.recalled()
+        assert str(file) in words.text(recalled.notes[0].text)
+    levels = {due.past.level.nights for due in _dues(recalled.plan) if due.past and due.past.level}
+    assert levels == {5}
+
+
+def test_a_history_that_was_not_converted_is_said_and_costs_no_verdict(nights: Nights) -> None:
     file = location.database(nights.out, "machine-1")
     nights.recalled()
-    with contextlib.closing(sqlite3.connect(file)) as newer:
-        newer.execute("PRAGMA user_version = 99")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"anything")
     recalled = nights.recalled()
     run = judged(journals.entries(journals.bodies(MADE)))
     assert recalled.plan == MADE
@@ -375,12 +391,6 @@ def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     assert unread.startswith("not in the history, because they cannot be read: broken (")
     assert memory.keep(run) is None
     assert HistoryRecall(nights.out, nights.root).keep(run) == note.text
-    location.database(nights.out, "machine-1").write_bytes(b"no database" * 1000)
-    memory = HistoryRecall(nights.out, nights.root)
-    (anew,) = nights.recalled(memory=memory).notes
-    assert "made anew, with 1 night; the old file is kept as " in words.text(anew.text)
-    assert words.text(anew.text).endswith(f"Z; {unread}")
-    assert memory.keep(run) is None
 
 
 # --- counters ---
@@ -482,7 +492,7 @@ def test_from_the_third_run_on_the_plan_has_the_times_of_this_machine(nights: Ni
     assert nights.recalled().plan.timed_runs == 0
     timed(nights, -0.04)
     memory = HistoryRecall(nights.out, nights.root)
-    for made in (nights.recalled().plan, memory.with_usual_times(nights.plan, "host")):
+    for made in (nights.recalled().plan, memory.with_usual_times(nights.plan, "host")[0]):
         assert made.timed_runs == 2
         assert [check.seconds for check in made.checks] == [
             check.seconds for check in nights.plan.checks
@@ -491,18 +501,19 @@ def test_from_the_third_run_on_the_plan_has_the_times_of_this_machine(nights: Ni
     assert eta_s(made) == pytest.approx(third_s, rel=0.10)
     assert calculated_s != pytest.approx(third_s, rel=0.10)
     assert nights.recalled().plan.timed_runs == 3
-    assert memory.with_usual_times(nights.plan, "docker") == nights.plan
+    assert memory.with_usual_times(nights.plan, "docker") == (nights.plan, ())
 
 
 def test_without_a_history_the_plan_has_the_calculated_times(nights: Nights) -> None:
     memory = HistoryRecall(nights.out, nights.root)
-    assert memory.with_usual_times(MADE, "host") == MADE
+    assert memory.with_usual_times(MADE, "host") == (MADE, ())
     assert not nights.out.exists()  # nothing is written
     nights.run(*SOUND)
     nights.run(*SOUND)
-    assert memory.with_usual_times(MADE, "host").timed_runs == 2
+    assert memory.with_usual_times(MADE, "host")[0].timed_runs == 2
     location.database(nights.out, clock.machine_id(nights.root)).write_bytes(b"no database" * 99)
-    assert memory.with_usual_times(MADE, "host") == MADE
+    plan, (notice,) = memory.with_usual_times(MADE, "host")
+    assert (plan, notice.code) == (MADE, "history_to_convert")
 
 
 def test_limits_of_another_version_are_said_and_compared_all_the_same(nights: Nights) -> None:

@@ -6,16 +6,17 @@ The nights themselves need a GPU.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from cases import each
-from nights import night
+from msgspec.structs import replace
+from nights import night, record
 
-from acceptance.history import baseline_file, location
+from acceptance.history import baseline_file
 from acceptance.history.night import Night
-from acceptance.history.store import Store
 from acceptance.history.trend import TrendPoint, TrendSeries
 from acceptance.journal import clock
 from selftest import nights_on_gpu
@@ -92,10 +93,8 @@ class Box:
         folder.mkdir(parents=True)
         (folder / "verdict.json").write_text(json.dumps({"verdict": made.verdict, "warnings": []}))
         file.write_text(f"{folder}\n")
-        path = location.database(self.out, clock.machine_id())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with Store.open(path) as store:
-            store.add(made, made.run_id)
+        machine = clock.machine_id()
+        record(self.out, replace(made, machine_id=machine, folder=made.run_id))
         return {"PASS": 0, "UNJUDGED": 4 if made.postponed else 3}[made.verdict], 1.0
 
     def main(self, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -153,8 +152,7 @@ def test_an_alarm_of_an_earlier_start_is_one_still(
     )
     assert box.main(monkeypatch) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "3 of 3 nights after the baseline, 1 alarms"
-    with Store.open(location.database(tmp_path, clock.machine_id())) as store:
-        store.link(night(2).run_id, None)
+    shutil.rmtree(tmp_path / night(2).run_id)
     assert box.main(monkeypatch) == 1
     assert "is gone" in (tmp_path / nights_on_gpu.NIGHTS).read_text()
 
@@ -186,8 +184,10 @@ def test_a_history_without_the_run_of_the_baseline_counts_no_night(
 def test_a_history_that_is_gone_is_told_and_no_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Box(tmp_path, [], SimpleNamespace()).main(monkeypatch) == 1
-    assert "there is no history yet" in capsys.readouterr().err
+    box = Box(tmp_path, [])
+    box.rigproof("baseline", "accept", "run-00000")
+    assert box.main(monkeypatch) == 1
+    assert "does not hold run-00000, the run of the baseline" in capsys.readouterr().err
 
 
 def test_where_there_is_no_gpu_it_says_so(

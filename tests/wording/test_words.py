@@ -69,7 +69,7 @@ TAKES_APART = {
 # Attributes that hold a sentence of ours, and the calls that make one.
 SENTENCES = {"message", "detail", "what"}
 # Where the text of an exception is looked at, and it is Python's, SQLite's or anybody's.
-SOMEBODY_ELSES = {"machine/toml_place.py", "history/errors.py", "session/plugin.py"}
+SOMEBODY_ELSES = {"machine/toml_place.py", "session/plugin.py"}
 SOMEBODY_ELSES |= {"loads/program.py", "expect/site_families.py"}
 
 

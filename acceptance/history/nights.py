@@ -1,0 +1,190 @@
+"""The nights of a machine: its night files, up to date with the folders of its runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from acceptance.baseline.changes import UnreadableRun
+from acceptance.core.message import Message, Value
+from acceptance.core.record import RunStarted
+from acceptance.history import errors, location, night, night_file, queries
+from acceptance.history.errors import HistoryError
+from acceptance.history.night import Night
+from acceptance.history.night_file import DamagedNight, UnreadableNight
+from acceptance.journal import reader, run_folder, segment
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
+from acceptance.wording.errors import said
+
+_NAMED = 3  # names in a message; the folders have them all
+_DAY_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRun:
+    """A closed run in the folder of this name.
+
+    It began at `boot_s` seconds after the start of boot `boot_id`, and on `day` by the wall clock.
+    """
+
+    folder: str
+    run_id: str
+    boot_id: str
+    boot_s: float
+    day: float
+
+
+def read(out: Path, machine_id: str) -> tuple[tuple[Night, ...], dict[Path, UnreadableNight]]:
+    """The nights of a machine in the order of recording, and the files that cannot be read.
+
+    Raises HistoryError, also where the history is still that of an older rigproof.
+    """
+    older = location.database(out, machine_id)
+    with errors.history_errors(older):
+        if older.exists():
+            raise HistoryError("history_to_convert", path=str(older))
+    found: list[Night] = []
+    unread: dict[Path, UnreadableNight] = {}
+    for file in night_file.files(out, machine_id):
+        try:
+            found.append(night_file.read(file, machine_id))
+        except UnreadableNight as error:
+            unread[file] = error
+    return _in_order(found), unread
+
+
+def _in_order(nights: Iterable[Night]) -> tuple[Night, ...]:
+    """The nights by number; two processes may have given the same one."""
+    return tuple(sorted(nights, key=lambda one: (one.number, one.day, one.run_id)))
+
+
+def unread_notices(unread: dict[Path, UnreadableNight]) -> tuple[Message, ...]:
+    """The notice of files that cannot be read, if there are any."""
+    return _not_in_history([_because(str(file), error) for file, error in unread.items()])
+
+
+def open_history(
+    out: Path, machine_id: str, last: Run | None = None
+) -> tuple[tuple[Night, ...], tuple[Message, ...]]:
+    """The nights of a machine, after every closed run in `out` was recorded, and notices.
+
+    A damaged night whose run is still there is written again, in its place by the clock. A run or
+    a file that cannot be read is reported and left out. `last` is a run of `out` that need not be
+    read again. Raises HistoryError.
+    """
+    nights, unread = read(out, machine_id)
+    troubles: list[Message] = []
+    notices: list[Message] = []
+    known = {one.run_id: one for one in nights}
+    number = max((one.number for one in nights), default=0)
+    changed: list[Night] = []
+    for run in _order(list(_runs(out, machine_id, {one.folder for one in nights}, troubles))):
+        before = known.get(run.run_id)
+        if before is not None:
+            if before.folder is None or not (out / before.folder).is_dir():  # it was renamed
+                changed.append(replace(before, folder=run.folder))
+                known[run.run_id] = changed[-1]
+            continue
+        try:
+            made = _night(out, run, last)
+        except (segment.JournalError, UnreadableRun) as error:
+            troubles.append(_because(run.folder, error))
+            continue
+        file = night_file.folder(out, machine_id) / night_file.name(run.run_id)
+        if isinstance(unread.get(file), DamagedNight):
+            del unread[file]
+            notices.append(Message("night_restored", {"path": str(file)}))
+            earlier = nights[: queries.last_until(nights, made.day)]
+            place = earlier[-1].number if earlier else 0
+        elif file in unread:
+            continue  # what cannot be read, or is a newer rigproof's, is not replaced
+        else:
+            place = number = number + 1
+        changed.append(replace(made, number=place))
+        known[run.run_id] = changed[-1]
+    night_file.write(out, machine_id, changed)
+    troubles += [_because(str(file), error) for file, error in unread.items()]
+    return _in_order(known.values()), (*notices, *_not_in_history(troubles))
+
+
+def in_one(notices: tuple[Message, ...]) -> Message:
+    """The notices of one opening, of which there is at least one, as one message."""
+    return notices[0] if len(notices) == 1 else Message("note", {"text": notices})
+
+
+def _not_in_history(troubles: Sequence[Message]) -> tuple[Message, ...]:
+    if not troubles:
+        return ()
+    names: Value = tuple(troubles[:_NAMED])
+    if (more := len(troubles) - _NAMED) > 0:
+        names = Message("and_more", {"names": names, "more": more})
+    return (Message("not_in_history", {"names": names}),)
+
+
+def _because(path: str, error: Exception) -> Message:
+    return Message("because_of", {"path": path, "why": said(error)})
+
+
+def _night(out: Path, run: ClosedRun, last: Run | None) -> Night:
+    whole = (
+        last
+        if last is not None and (last.folder.name, last.start.run_id) == (run.folder, run.run_id)
+        else journal_run.read(out / run.folder)
+    )
+    return replace(night.night_of(whole), folder=run.folder)
+
+
+def _runs(
+    out: Path, machine_id: str, known: Collection[str | None], troubles: list[Message]
+) -> Iterator[ClosedRun]:
+    """The closed runs of this machine in folders that no night names."""
+    with errors.history_errors(out):
+        names = sorted(
+            path.parent.name
+            for path in out.glob(f"*/{reader.SUPERVISOR}")
+            if not path.parent.is_symlink()
+        )
+    for name in names:
+        if name not in known:
+            try:
+                if (found := closed_run(out, name, machine_id)) is not None:
+                    yield found
+            except (segment.JournalError, UnreadableRun) as error:
+                troubles.append(_because(name, error))
+
+
+def closed_run(out: Path, name: str, machine_id: str) -> ClosedRun | None:
+    """The run of this machine in a folder of `out`; None if it is being written, or another's.
+
+    The next start closes a run that was cut off. One without a plan is no night. Raises
+    JournalError or UnreadableRun.
+    """
+    if not (out / name / run_folder.VERDICT).is_file():
+        return None
+    head, first = reader.read_first_record(out / name)
+    if (
+        first is None
+        or not isinstance(first.body, RunStarted)
+        or first.body.machine_id != machine_id
+    ):
+        return None
+    day = night.day_of(first.utc)
+    return ClosedRun(name, first.body.run_id, head.boot_id, first.boot_s, day)
+
+
+def _order(runs: Collection[ClosedRun]) -> list[ClosedRun]:
+    """The runs in their order, by their clocks.
+
+    Within a boot that is the order of the boot clock, which cannot be set. When a boot began is the
+    median of what its runs say, so that a wall clock that was set back does little harm.
+    """
+    began: dict[str, list[float]] = {}
+    for run in runs:
+        began.setdefault(run.boot_id, []).append(run.day - run.boot_s / _DAY_S)
+    days = {boot_id: statistics.median(some) for boot_id, some in began.items()}
+    return sorted(runs, key=lambda run: (days[run.boot_id] + run.boot_s / _DAY_S, run.run_id))
