@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core.message import Message, Value
 from acceptance.core.record import RunStarted
 from acceptance.history import errors, location, night, night_file, queries
@@ -18,7 +17,7 @@ from acceptance.history.night import Night
 from acceptance.history.night_file import DamagedNight, UnreadableNight
 from acceptance.journal import reader, run_folder, segment
 from acceptance.journal import run as journal_run
-from acceptance.journal.run import Run
+from acceptance.journal.run import Run, UnreadableRun
 from acceptance.wording.errors import said
 
 _NAMED = 3  # names in a message; the folders have them all

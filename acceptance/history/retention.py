@@ -18,10 +18,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.history import errors, location, night_file, nights
 from acceptance.history.night import Night
 from acceptance.journal import segment
+from acceptance.journal.run import UnreadableRun
 
 # last nights, of which two must agree on the date: one clock may have been wrong
 _WITNESSES = 3

@@ -18,7 +18,6 @@ from nights import values
 from runs import RECORDED, judged, recorded
 
 from acceptance.baseline import matching
-from acceptance.baseline.changes import UnreadableRun
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.criterion import Plausible
