@@ -23,8 +23,6 @@ from acceptance.journal.packed_samples import Packer
 from acceptance.machine.thresholds import Range, thresholds
 from acceptance.wording.errors import WordedError
 
-# The least utilisation of a GPU in full use; between bursts and while a load ends it is lower.
-BUSY = 0.9
 # A link trains up when work begins: its state in the first seconds of full use is no fault.
 SETTLE_S = 2.0
 # Utilisation is the driver's average over up to a second: for that long it may still show full use
@@ -37,8 +35,6 @@ GAP_S = 5.0
 TAIL_S, SLOW_TAIL_S = 1.2, 2.5
 # The time from one sample to the next of these readings, in seconds.
 PERIOD_S, SLOW_PERIOD_S = 0.2, 1.0
-# A GPU is in use at this utilisation and above; where it crosses this value a load begins or ends.
-IN_USE = 0.5
 # Advice where something is not known.
 DMESG_ADVICE = Message("look_for_nvrm")
 BURN_ADVICE = Message("burn_longer")
@@ -87,7 +83,8 @@ class HistoryPoint:
 
     def busy(self) -> bool:
         """Whether the GPU was in full use for the whole span of this point."""
-        return "utilisation" in self.values and self.least("utilisation") >= BUSY
+        full = thresholds().work.full_use
+        return "utilisation" in self.values and self.least("utilisation") >= full
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,10 +331,11 @@ class GpuHistory:
     def _edges(self) -> list[float]:
         """When a load began or ended on the GPU, in seconds since boot, by its utilisation."""
         points = [point for point in self.points if "utilisation" in point.values]
+        least = thresholds().work.in_use
         return [
             moment
             for before, after in pairwise(points)
-            if (before.least("utilisation") >= IN_USE) != (after.least("utilisation") >= IN_USE)
+            if (before.least("utilisation") >= least) != (after.least("utilisation") >= least)
             for moment in (before.boot_s, after.boot_s)
         ]
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from acceptance.core import clock_reasons
 from acceptance.core.message import Listed, Message, Values, known
-from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint, running_at
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, running_at
+from acceptance.machine.thresholds import thresholds
 
 NamedSpans = Sequence[tuple[str, float, float]]
 
@@ -118,4 +119,4 @@ def _points_in_use(history: GpuHistory, flag: str) -> list[HistoryPoint]:
 
 
 def _in_use(point: HistoryPoint) -> bool:
-    return point.values.get("utilisation", 1.0) >= IN_USE
+    return point.values.get("utilisation", 1.0) >= thresholds().work.in_use

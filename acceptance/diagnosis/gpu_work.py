@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from acceptance.core.clock_reasons import IDLE
 from acceptance.core.message import Listed, Message
-from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.diagnosis.time_weight import with_durations
 from acceptance.machine.thresholds import thresholds
 
@@ -144,7 +144,7 @@ def _power_stuck(points: Sequence[HistoryPoint]) -> Message | None:
     since: HistoryPoint | None = None
     for point in points:
         power_w = point.values["power_w"]
-        loaded = point.values.get("utilisation", 1.0) >= IN_USE
+        loaded = point.values.get("utilisation", 1.0) >= thresholds().work.in_use
         if not loaded or point.least("power_w") != point.most("power_w"):
             since = None
         elif since is None or since.values["power_w"] != power_w:
@@ -237,11 +237,11 @@ def _share_in_use(point: HistoryPoint) -> float:
 
     0 where the driver gives the clock reason "idle".
     """
-    if point.values.get(IDLE, 0.0) >= IN_USE:
+    if point.values.get(IDLE, 0.0) >= thresholds().work.in_use:
         return 0.0
     if point.span_s:
         return min(1.0, max(0.0, point.values["utilisation"]))
-    return float(point.values["utilisation"] >= IN_USE)
+    return float(point.values["utilisation"] >= thresholds().work.in_use)
 
 
 def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:

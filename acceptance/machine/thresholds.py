@@ -34,6 +34,8 @@ class _Work(Strict, frozen=True):
     load_s: _Above
     share: _Share
     power: _Share
+    in_use: _Share
+    full_use: _Share
     basis: Text
 
 
