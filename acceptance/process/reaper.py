@@ -27,6 +27,7 @@ from types import FrameType
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
+ENDED = 128 + signal.SIGTERM  # exit code of a program that was ended with its family
 NOT_STARTED = 127  # a shell's exit code for a program that cannot be executed
 # A process that outlives SIGKILL for this long hangs in the kernel (a lost GPU, a dead disk): more
 # waiting does not end it.
@@ -193,7 +194,7 @@ def main(arguments: list[str]) -> None:
             signal.sigtimedwait([signal.SIGCHLD], 0.2)
     if status is None:
         end_family(grace_s)
-        os._exit(128 + signal.SIGTERM)
+        os._exit(ENDED)
     end_family(0.0)
     exit_like(status)
 

@@ -14,6 +14,7 @@ from acceptance.core.record import CheckEnded, Entry, Measured, Stopped
 from acceptance.journal.run import Run
 from acceptance.loads.protocol import salvage
 from acceptance.machine.machine_file import DeclaredCpu, Machine
+from acceptance.process import reaper
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.run import replay_session
@@ -120,10 +121,14 @@ def _recorded_check(folder: Path, entries: Sequence[Entry]) -> _RecordedCheck:
     done: list[ProgramResult] = []
     unread: list[Message] = []
     before = None
+    stops = 0  # of programs that the run ended, and that have not been recorded yet
     for entry in entries:
+        stops += isinstance(entry.body, Stopped) and not entry.body.ended
         if isinstance(ran := entry.body, ToolRan) and ran.log is not None:
             # A signal that was not the run's own is journalled right before.
             own = not (isinstance(before, Stopped) and before.ended)
+            ended = stops > 0 and ran.returncode == reaper.ENDED
+            stops -= ended
             try:
                 out, err = (_text(folder, ran.check, name) for name in (ran.log, f"{ran.log}.err"))
                 done.append(
@@ -133,7 +138,7 @@ def _recorded_check(folder: Path, entries: Sequence[Entry]) -> _RecordedCheck:
                         out,
                         err,
                         ran.seconds,
-                        timed_out=own and -ran.returncode in SENT,
+                        timed_out=ended or (own and -ran.returncode in SENT),
                     )
                 )
             except _LogUnread as error:

@@ -517,7 +517,7 @@ def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) ->
     assert again(run_dir) == (count, count + OF_KERNEL.get(name, 0), [])
 
 
-STOPPED = (-15, True)  # by us, at the end of its time
+STOPPED = (143, True)  # by us, at the end of its time
 
 
 @pytest.mark.parametrize(
@@ -528,6 +528,7 @@ STOPPED = (-15, True)  # by us, at the end of its time
         (1.0, STOPPED, "burnP6", ["log_differs"]),
         (0.0, (254, False), "burnP6", ["log_differs"]),
         (0.0, (0, False), "burnP6", ["log_proves_nothing"]),
+        (0.0, (143, False), "burnP6", ["log_proves_nothing"]),
         (0.0, STOPPED, "burnK7", ["log_proves_nothing"]),
         (0.0, STOPPED, None, ["log_proves_nothing"]),
     ],
