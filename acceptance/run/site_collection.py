@@ -99,9 +99,9 @@ def _collected(folder: site_folder.SiteFolder, root: Path) -> session_context.An
         if done.timed_out or done.returncode not in COLLECTED or not answer.is_file():
             why = words.message(done.describe())
             last = done.last_lines(3)
-            told = f"could not be collected ({why}){f': {last}' if last else ''}"
+            why = f"could not be collected ({why}){f': {last}' if last else ''}"
             cure = "a file does nothing when it is imported: move such work into its checks"
-            raise SiteMistakes(folder.path, f"the files {told}: {cure}")
+            raise SiteMistakes(folder.path, f"the files {why}: {cure}")
         return msgspec.json.decode(answer.read_bytes(), type=session_context.Answer)
 
 

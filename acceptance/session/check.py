@@ -53,8 +53,8 @@ class ErrorInLines(Exception):
 class Judged(ErrorInLines):
     """What a check's own judgement raises; `codes` are those of its findings."""
 
-    def __init__(self, findings: Sequence[Finding], strays: Sequence[Message] = ()) -> None:
-        super().__init__((*map(words.as_message, findings), *strays))
+    def __init__(self, findings: Sequence[Finding], unexpected: Sequence[Message] = ()) -> None:
+        super().__init__((*map(words.as_message, findings), *unexpected))
         self.codes = tuple(sorted({one.code for one in findings}))
 
 
@@ -112,7 +112,7 @@ class Check:
         self._write = write
         self._measured: list[Measured] = []
         self._skips: list[Skipped] = []
-        self._strays: list[Message] = []
+        self._unexpected: list[Message] = []
 
     def due(self, measurement: str) -> tuple[Due, ...]:
         """The due components of one measurement; empty for an undeclared fact."""
@@ -144,7 +144,7 @@ class Check:
         for component, value in readings.items():
             if component not in due:
                 about = {"measurement": measurement, "component": str(component)}
-                self._strays.append(Message("component_not_due", about))
+                self._unexpected.append(Message("component_not_due", about))
                 continue
             finite = math.isfinite(value)
             note = (notes or {}).get(component) or None
@@ -313,5 +313,5 @@ class Check:
         if faults:
             raise Violation(faults)
         gaps = [finding for finding in findings if finding.kind == "error"]
-        if gaps or self._strays:
-            raise Incomplete(gaps, self._strays)
+        if gaps or self._unexpected:
+            raise Incomplete(gaps, self._unexpected)

@@ -142,18 +142,15 @@ class _Session:
         digest = provenance.package_digest()
         own = None if self.context.site is None else collection.digest_of(Path(self.context.site))
         self.write(SessionStarted(self.context.session, digest, tuple(found), own))
-        missing = [name for name in self.share if name not in found]
-        limits = self.context.limits
-        other_limits = limits is not None and not site_sheets.is_same(limits)
-        same_site = own == self.context.plan.site_digest(self.context.session)
-        refused_site = None if same_site else Message("site_files_differ")
-        differs = digest != self.context.plan.digest or len(found) != len(items)
-        if differs or missing or other_limits or refused_site:
-            why = refused_site or Message("files_differ")
-            if other_limits and not differs and not refused_site:
-                why = Message("limits_differ")
-            if missing and not refused_site:
-                why = Message("checks_missing", {"checks": Listed(tuple(missing))})
+        missing = tuple(name for name in self.share if name not in found)
+        plan, limits = self.context.plan, self.context.limits
+        differences = (
+            (own != plan.site_digest(self.context.session), Message("site_files_differ")),
+            (missing, Message("checks_missing", {"checks": Listed(missing)})),
+            (digest != plan.digest or len(found) != len(items), Message("files_differ")),
+            (limits is not None and not site_sheets.is_same(limits), Message("limits_differ")),
+        )
+        if why := next((message for differs, message in differences if differs), None):
             refused = Message("session_refused", {"session": self.context.session, "why": why})
             self.write(Note(refused, trouble=True))
             pytest.exit(

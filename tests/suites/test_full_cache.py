@@ -14,9 +14,7 @@ from test_storage_suite import Recorder
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.message import Text
 from acceptance.core.parts import Component
-from acceptance.core.unmeasured import Gap
 from acceptance.machine import scratch_place
 from acceptance.session.tools import Outputs
 from acceptance.suites import storage
@@ -157,17 +155,9 @@ class Named(Recorder):
         super().__init__(NVME)
         self.by_name: dict[str, dict[Component, float]] = {}
 
-    def __call__(
-        self,
-        measurement: str,
-        readings: Mapping[Component, float],
-        *,
-        skipped: Mapping[Component, Gap] | None = None,
-        serials: object = None,
-        notes: Mapping[Component, Text | None] | None = None,
-    ) -> None:
+    def __call__(self, measurement: str, readings: Mapping[Component, float], **more: Any) -> None:
         self.by_name[measurement] = dict(readings)
-        super().__call__(measurement, readings, skipped=skipped, serials=serials, notes=notes)
+        super().__call__(measurement, readings, **more)
 
 
 @each(
