@@ -92,13 +92,14 @@ def split_recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]
     return values[:-RECENT], values[-RECENT:]
 
 
-def summary(course: TrendSeries, spread: Spread) -> Summary:
+def summary(
+    points: Sequence[TrendPoint], before: Sequence[float], after: Sequence[float], spread: Spread
+) -> Summary:
     """Summarize a series.
 
-    `spread` is the allowed difference between two values of this part, from `NoiseBook.repeated`
-    over the nights before.
+    `before` and `after` are from `split_recent`. `spread` is the allowed difference between two
+    values of this part, from `NoiseBook.repeated` over the nights before.
     """
-    points = course.points
     values = usual_values(points)
     middle = median(values) if values else None
     result = Summary(
@@ -108,7 +109,6 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
         median=middle,
         deviation=spread_of(values, middle) if middle is not None else None,
     )
-    before, after = split_recent(points)
     if len(before) < RECENT:
         return result
     was, now = median(before), median(after)
@@ -214,10 +214,10 @@ def row(
     `facts` are those of each era by its number; `virtual` says that the machine is a VM.
     """
     general = book.spread(series.measurement, series.unit, same_part=True, virtual=virtual)
-    before, _ = split_recent(series.points)
+    before, after = split_recent(series.points)
     return TrendRow(
         series,
-        summary(series, book.repeated(general, before)),
+        summary(series.points, before, after, book.repeated(general, before)),
         _era_starts([point.era for point in series.points], facts),
         baseline,
         book.incomparable(series.measurement) is None,

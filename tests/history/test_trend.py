@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acceptance.history import trend as history_trend
 from acceptance.history.noise import Spread
-from acceptance.history.trend import Summary, TrendPoint, TrendSeries, summary
+from acceptance.history.trend import Summary, TrendPoint, split_recent, summary
 
 ONE = Spread(1.0, True, "a basis")
 NONE = Spread(0.0, True, "a basis")
@@ -26,7 +26,7 @@ def made(
 
 
 def of(points: list[TrendPoint], spread: Spread = ONE) -> Summary:
-    return summary(TrendSeries("c", "m", "gpu0", "W", None, tuple(points)), spread)
+    return summary(points, *split_recent(points), spread)
 
 
 @each(
@@ -51,7 +51,7 @@ def test_what_is_usual(points: list[TrendPoint], due: Summary) -> None:
 
 def test_only_the_last_era_is_usual() -> None:
     assert history_trend.usual_values([*made(10.0, 12.0), *made(50.0, 60.0, era=2)]) == [50.0, 60.0]
-    assert history_trend.split_recent([]) == ([], [])
+    assert split_recent([]) == ([], [])
 
 
 @each(
@@ -75,7 +75,7 @@ def test_where_it_is_going(
 def test_too_few_nights_tell_nothing() -> None:
     assert of(made(*[10.0] * 6, *[20.0] * 7)).trend is None
     assert of(made(*[10.0] * 7, *[20.0] * 7)).trend == "up"
-    assert history_trend.split_recent(made(*map(float, range(9)))) == (
+    assert split_recent(made(*map(float, range(9)))) == (
         [0.0, 1.0],
         [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
     )
@@ -88,12 +88,12 @@ def test_only_the_last_era_is_going_anywhere_and_only_by_nights_that_are_a_measu
         *made(99.0, era=2, held=False),
         *made(*[12.0] * 7, era=2),
     ]
-    assert history_trend.split_recent(points) == ([10.0] * 7, [12.0] * 7)
+    assert split_recent(points) == ([10.0] * 7, [12.0] * 7)
 
 
 def test_a_trend_is_of_the_last_era_and_of_what_is_a_measure() -> None:
     points = [*made(1.0, 2.0), *made(3.0, era=2), *made(99.0, era=2, held=False), *made(4.0, era=2)]
-    assert history_trend.split_recent(points) == ([], [3.0, 4.0])
+    assert split_recent(points) == ([], [3.0, 4.0])
     later = [*made(*[90.0] * 9), *made(*[10.0] * 7, *[10.5] * 7, era=2)]
     assert of(later).before == 10.0
 
