@@ -26,12 +26,12 @@ from acceptance.reports.page import (
     machine,
     overview,
     peaks,
+    power_pulses,
     run_log,
     storage,
     tables,
     timeline,
     topology,
-    train,
     training,
 )
 from acceptance.reports.page.cards import MeasurementKey
@@ -205,13 +205,13 @@ def telemetry(page: PageRun) -> Content | None:
     return Content(page.language("Over time"), values)
 
 
-def pulse_trains(page: PageRun) -> Content | None:
+def pulses(page: PageRun) -> Content | None:
     """Power and clock in the first wave of the power steps."""
     drawn = [
         (one, one.step and words.message(one.step, page.language))
-        for one in train.trains(page.run.entries)
+        for one in power_pulses.waves(page.run.entries)
     ]
-    return Content(page.language("Power steps"), {"trains": drawn}) if drawn else None
+    return Content(page.language("Power steps"), {"waves": drawn}) if drawn else None
 
 
 def tested_filesystems(page: PageRun) -> Content | None:
@@ -253,7 +253,7 @@ def capacity(page: PageRun) -> Content | None:
 def text_tables(page: PageRun) -> Content | None:
     """The tables that the checks recorded, but for those that are drawn."""
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
-    drawn = {train.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
+    drawn = {power_pulses.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
     found = tables.text_tables(
         (one for one in recorded if one.name not in drawn and not training.is_drawn(one)),
         page.language,
@@ -311,7 +311,7 @@ SECTIONS = (
     Section("pairs", "pairs.html.j2", pairs),
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
-    Section("train", "train.html.j2", pulse_trains),
+    Section("train", "power_pulses.html.j2", pulses),
     Section("training", "training.html.j2", trained),
     Section("storage", "storage.html.j2", tested_filesystems),
     Section("tables", "tables.html.j2", text_tables),
