@@ -234,7 +234,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "durations": "durations | run/recall_nights",
         "noise": "noise | comparison clean_pairs",
         "reference_builder": "night_value | reference_builder core/drift core/past",
-        "trend": "trend_report trend | reports/trend_terminal",
+        "trend": "trend_report trend | reports/nights_report",
     },
     "journal": {
         "packed_samples": "packed_samples",

@@ -26,7 +26,8 @@ from cases import each
 from runs import write_views
 
 from acceptance.fleet.views import page as fleet_page
-from acceptance.reports.page import nights, render
+from acceptance.reports import trend_report
+from acceptance.reports.page import render, report_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
@@ -148,7 +149,8 @@ def test_a_page_of_nights_fits_and_says_nothing(
     text: str | None, width: int, tmp_path: Path
 ) -> None:
     made = trend_reports.machine(("fedc9876",)) if text is None else trend_reports.hostile(text)
-    (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")
+    shown = report_page.render(trend_report.report(made))
+    (tmp_path / "report.html").write_text(shown, encoding="utf-8")
     found, console = seen(tmp_path, width)
     assert (console, found["wide"], found["acting"], found["handlers"]) == ([], [], 0, 0)
     assert found["width"] <= width

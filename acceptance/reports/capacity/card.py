@@ -102,41 +102,6 @@ def card(figures: Figures, question: Question, language: Language) -> Card:
     return _Maker(figures, question, language).card()
 
 
-def rows(told: Card, memory: float | None, language: Language) -> Iterator[tuple[str, ...]]:
-    """The table of memory in words, a row for each stage."""
-    for row in told.memory:
-        if memory is None or row.checkpointed > memory:
-            fits = language("no")
-        elif row.kept > memory:
-            fits = language("with checkpointing")
-        else:
-            fits = language("yes")
-        yield (
-            language("none") if row.stage == 0 else f"ZeRO-{row.stage}",
-            count(row.bytes_a_parameter, language),
-            count(row.largest, language),
-            count(row.largest_lean, language),
-            amount(row.states, "B", language),
-            amount(row.kept, "B", language),
-            amount(row.checkpointed, "B", language),
-            fits,
-        )
-
-
-def heads(language: Language) -> tuple[str, ...]:
-    """The head of the table of memory."""
-    return (
-        language("sharding"),
-        language("bytes a parameter on each GPU"),
-        language("largest model"),
-        language("largest at 12 bytes"),
-        language("the requested model on each GPU"),
-        language("with activations"),
-        language("with checkpointing"),
-        language("fits"),
-    )
-
-
 class _Maker:
     """Makes the lines of one card."""
 

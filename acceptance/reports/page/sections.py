@@ -16,6 +16,7 @@ from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports import languages, pair_table, summary, verified_load
 from acceptance.reports.capacity import card, figures
+from acceptance.reports.capacity import report as capacity_report
 from acceptance.reports.capacity.question import Question
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.page import (
@@ -36,6 +37,7 @@ from acceptance.reports.page import (
 )
 from acceptance.reports.page.cards import MeasurementKey
 from acceptance.reports.page.timeline import Timeline
+from acceptance.reports.report import Line
 from acceptance.wording import words
 
 
@@ -242,12 +244,12 @@ def capacity(page: PageRun) -> Content | None:
     if not found.gpus or not (found.product or found.step):
         return None
     made = card.card(found, Question(), page.language)
-    values = {
-        "card": made,
-        "rows": list(card.rows(made, found.memory, page.language)),
-        "heads": card.heads(page.language),
-    }
-    return Content(page.language("What this machine trains"), values)
+    other = page.language(
+        "For another model type `rigproof capacity RUN --parameters 13B --tokens 1T` (`--help` "
+        "lists all options)."
+    )
+    parts = capacity_report.parts(made, found.memory, page.language, why=True)
+    return Content(page.language("What this machine trains"), {"parts": [*parts, Line(other)]})
 
 
 def text_tables(page: PageRun) -> Content | None:
@@ -306,7 +308,7 @@ SECTIONS = (
     Section("unjudged", "cards.html.j2", unjudged),
     Section("warned", "cards.html.j2", warned, listed=False),
     Section("waived", "cards.html.j2", waived, listed=False),
-    Section("capacity", "capacity.html.j2", capacity),
+    Section("capacity", "parts_section.html.j2", capacity),
     Section("machine", "machine.html.j2", machine_as_found),
     Section("pairs", "pairs.html.j2", pairs),
     Section("measurements", "measurements.html.j2", measurements),
