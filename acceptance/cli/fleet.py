@@ -27,7 +27,7 @@ from acceptance.fleet import comparison, due, locations, night, parquet, reader_
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row, Standing
 from acceptance.fleet.report import FleetReport
-from acceptance.fleet.views import terminal
+from acceptance.fleet.views import sentences
 from acceptance.history import noise
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
@@ -312,9 +312,9 @@ def show(
             )
         )
     rows = [one.row for one in judged.due]
-    for text in terminal.passes(rows, language):
+    for text in sentences.passes(rows, language):
         screen.say(f"PASS {text}")
-    for text in terminal.accepted(rows, language):
+    for text in sentences.accepted(rows, language):
         screen.say(text)
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
@@ -334,4 +334,4 @@ def closing_line(judged: Judged, language: Language = ENGLISH) -> str:
     """The word on the fleet and the counts of its due machines."""
     counts = judged.count("PASS"), judged.count("FAIL"), judged.count("UNJUDGED")
     missing = sum(one.missing for one in judged.due)
-    return terminal.closing_line(judged.verdict, counts, missing, language)
+    return sentences.closing_line(judged.verdict, counts, missing, language)

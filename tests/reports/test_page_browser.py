@@ -25,7 +25,8 @@ import trend_reports
 from cases import each
 from runs import write_views
 
-from acceptance.fleet.views import page as fleet_page
+from acceptance.core.language import ENGLISH
+from acceptance.fleet.views import sentences
 from acceptance.reports import trend_report
 from acceptance.reports.page import render, report_page
 
@@ -165,7 +166,9 @@ def test_a_fleet_fits_a_phone_and_a_desk(text: str, tmp_path: Path) -> None:
         dataclasses.replace(row, not_passed=((text, "fail"), *row.not_passed)) for row in found.due
     )
     reasons = dict.fromkeys(found.reasons, text)
-    shown = fleet_page.render(dataclasses.replace(found, due=due, reasons=reasons))
+    changed = dataclasses.replace(found, due=due, reasons=reasons)
+    report = sentences.report(changed, page=True)
+    shown = report_page.render(report, ENGLISH, "acceptance.fleet.views")
     (tmp_path / "report.html").write_text(shown, encoding="utf-8")
     for width in (PHONE, DESK):
         told, console = seen(tmp_path, width)

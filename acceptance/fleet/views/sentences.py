@@ -1,4 +1,7 @@
-"""A fleet on the terminal: what is not PASS first, each list cut, so that 10,000 machines fit."""
+"""The report of a fleet: what is not PASS first, each list cut, so that 10,000 machines fit.
+
+CSV and JUnit have all.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,104 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import number
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import comparison
 from acceptance.fleet import report as fleet_report
 from acceptance.fleet.night import Row
-from acceptance.fleet.report import Changes, FleetReport, Turn
+from acceptance.fleet.report import BINS, Changes, Distribution, FleetReport, Matrix, Turn
+from acceptance.reports import report_terminal
 from acceptance.reports import text as reports_text
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.report import Items, Line, Part, Picture, Report, Section, Table, Tone
+from acceptance.reports.report import Row as Cells
 from acceptance.wording import words
 
-MOST = 20  # lines of a list; the page has more, CSV and JUnit have all
-NAMES = 8  # machines named in a sentence
-OLD = 5  # of the oldest verdicts
-_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
+NAMES, NAMED = 8, 20  # machines named in a sentence on a terminal, and on a page
+OLD = 10  # of the oldest verdicts
+ROWS, CHECKS = 60, 30  # machines and columns of the matrix
+HEIGHT = 20  # of a distribution, in its own units
+_LEAST = 2  # height of a bin that holds one value of ten thousand
+_AGES = (12, 24, 30, 48, 168)  # hours
+_TONES: dict[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNJUDGED": "other"}
+
+
+def report(found: FleetReport, language: Language = ENGLISH, *, page: bool = False) -> Report:
+    """The report; a `page` has room for more names, and for pictures."""
+    return Report(
+        f"{found.verdict} · {title(found, language)}",
+        [*_sections(found, language, page=page)],
+        Line(closing_of(found, language), _TONES[found.verdict]),
+    )
+
+
+def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator[Section]:
+    _, most, due = language, NAMED if page else NAMES, found.due
+    yield Section("", (Line(title(found, _), "strong"),))
+    for heading, rows in groups(found, _):
+        every = (Line(_("--csv and --junit write all machines"), "soft"),)
+        yield Section(
+            _.noted(heading, str(len(rows))),
+            (
+                Items([machine_line(row, found, _) for row in rows]),
+                *every[: len(rows) > report_terminal.MOST],
+            ),
+            _TONES[rows[0].verdict],
+        )
+    if troubles := [words.text(one, _) for one in found.other_troubles]:
+        yield Section(_("What could not be read"), (Items(troubles),))
+    changes = fleet_report.changes(found)
+    if changes is not None and found.before is not None:
+        heading = _("Changed since the night of {night}", night=found.before[0])
+        yield Section(heading, (Items([*changed(changes, _)] or [_("nothing")]),))
+    matrix = fleet_report.matrix(found)
+    if matrix.checks:
+        part: Part = Picture("matrix.html.j2", _matrix(matrix, _), checks(found, _))
+    else:
+        part = Line(_("In the verdicts that count, no check prevents a PASS."))
+    yield Section(_("Machines by check"), (part,))
+    if lines := beside(found, _):
+        view = Line(_("A view of the fleet: it changes no verdict."), "soft")
+        yield Section(_("Comparison of machines"), (view, Items(lines)))
+    spread, steady = fleet_report.distributions(found) if page else ([], [])
+    if spread:
+        values = {"all": spread, "steady": steady, "BINS": BINS, "HEIGHT": HEIGHT}
+        values |= {"NAMED": NAMED, "number": number, "bars": bars, "share": share}
+        yield Section(_("Distributions"), (Picture("distributions.html.j2", values),))
+    oldest = [
+        _("{label}: {text}", label=row.machine, text=age(since, _))
+        for row, since in fleet_report.oldest(found)[:OLD]
+    ]
+    if oldest:
+        named = [*ages(found, _)]
+        counts = Cells([str(count) for _name, count in named])
+        table = Table((counts,), [name for name, _count in named], range(len(named)))
+        yield Section(_("Oldest verdicts"), (table, Items(oldest)))
+    if lines := passes(due, _, most):
+        passed = [row.machine for row in due if row.verdict == "PASS"]
+        names_ = {"machines": passed, "lines": lines, "open": len(passed) <= NAMED}
+        heading = _.noted("PASS", str(len(passed)))
+        yield Section(heading, (Picture("passed.html.j2", names_, lines),))
+    if lines := accepted(due, _):
+        yield Section(_("Accepted FAILs"), (Items(lines),))
+    if rest := [*filter(None, (not_due(found, _, most), unsigned(found, _, most)))]:
+        yield Section("", [Line(text, "soft") for text in rest])
+
+
+def _matrix(found: Matrix, language: Language) -> dict[str, object]:
+    """The matrix of machines by checks, and the checks that it has no column for."""
+    columns = found.checks[:CHECKS]
+    rows = [
+        (row.machine, cells)
+        for row in found.rows
+        if any(cells := [dict(row.not_passed).get(check, "") for check in columns])
+    ]
+    counts = [found.outcomes[check].total() for check in columns]
+    further = [
+        language("{label}: {text}", label=check, text=outcomes(found.outcomes[check], language))
+        for check in found.checks[CHECKS:]
+    ]
+    more = max(0, len(rows) - ROWS)
+    return {"checks": columns, "rows": rows[:ROWS], "more": more, "all": counts, "further": further}
 
 
 def closing_line(
@@ -43,42 +131,6 @@ def closing_of(report: FleetReport, language: Language = ENGLISH) -> str:
     """The closing line of a report."""
     counts = report.count("PASS"), report.count("FAIL"), report.count("UNJUDGED")
     return closing_line(report.verdict, counts, report.missing, language)
-
-
-def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) -> None:
-    """Print the report; the closing line comes last."""
-    screen.say(title(report, language), "bold")
-    for heading, rows in groups(report, language):
-        counted = language("{heading} ({number}):", heading=heading, number=len(rows))
-        screen.say(counted, _STYLE[rows[0].verdict])
-        for row in rows[:MOST]:
-            screen.say(machine_line(row, report, language), indent=2)
-        _rest(screen, len(rows) - MOST, language)
-    _block(screen, "PASS", passes(report.due, language), language)
-    _block(screen, language("Accepted FAILs"), accepted(report.due, language), language)
-    troubles = [words.text(one, language) for one in report.other_troubles]
-    _block(screen, language("What could not be read"), troubles, language)
-    for text in (not_due(report, language), unsigned(report, language)):
-        if text:
-            screen.say(text)
-    _block(screen, language("Checks that did not pass"), checks(report, language), language)
-    _block(screen, language("Comparison of machines"), beside(report, language), language)
-    aged = fleet_report.oldest(report)[:OLD]
-    _block(
-        screen,
-        language("Oldest verdicts"),
-        [
-            language("{label}: {text}", label=row.machine, text=age(since, language))
-            for row, since in aged
-        ],
-        language,
-    )
-    found = fleet_report.changes(report)
-    if found is not None and report.before is not None:
-        heading = language("Changed since the night of {night}", night=report.before[0])
-        lines = list(changed(found, language)) or [language("nothing")]
-        _block(screen, heading, lines, language)
-    screen.say(closing_of(report, language), f"bold {_STYLE[report.verdict]}")
 
 
 def title(report: FleetReport, language: Language) -> str:
@@ -220,14 +272,32 @@ def fact(turn: Turn, language: Language) -> str:
     return f"{turn.what} {turn.was or unknown} -> {turn.now or unknown}"
 
 
-def _block(screen: Terminal, heading: str, lines: Sequence[str], language: Language) -> None:
-    if lines:
-        screen.say(language("{heading}:", heading=heading))
-    for line in lines[:MOST]:
-        screen.say(line, indent=2)
-    _rest(screen, len(lines) - MOST, language)
+def bars(one: Distribution, *, flagged: bool) -> str:
+    """The bins of a distribution as a path: those that hold outliers, or the others."""
+    most = max(one.bins)
+    heights = {
+        place: max(_LEAST, round(HEIGHT * count / most, 1))
+        for place, count in enumerate(one.bins)
+        if count and (place in one.flagged) == flagged
+    }
+    return "".join(f"M{place} {HEIGHT}v-{height}h.9v{height}Z" for place, height in heights.items())
 
 
-def _rest(screen: Terminal, rest: int, language: Language) -> None:
-    if rest > 0:
-        screen.say(language.ngettext("and {n} more", "and {n} more", rest), indent=2)
+def share(value: float) -> str:
+    """A share as people read it."""
+    return f"{100 * value:.1f} %"
+
+
+def ages(report: FleetReport, language: Language) -> Iterator[tuple[str, int]]:
+    """How many due machines have a newest run of each age."""
+    known = [
+        report.now - report.last[row.machine] for row in report.due if row.machine in report.last
+    ]
+    before = timedelta.min
+    for hours in _AGES:
+        until = timedelta(hours=hours)
+        count = sum(before < age <= until for age in known)
+        before = until
+        yield language("up to {hours} h", hours=hours), count
+    yield language("older"), sum(age > before for age in known)
+    yield language("none"), len(report.due) - len(known)
