@@ -61,13 +61,16 @@ class Table:
     """A table; the columns of `numbers` are aligned to the right.
 
     `mark` is the cell that has a row's tone on a page. Without a `head` a table is no more than
-    names and texts.
+    names and texts. A page shows the first `most` rows, and says how many there are more in the
+    journal.
     """
 
     rows: Sequence[Row]
     head: Sequence[str] = ()
     numbers: Collection[int] = ()
     mark: int = 0
+    title: str = ""
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

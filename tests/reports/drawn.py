@@ -9,7 +9,7 @@ from test_terminal import piped, watched
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import report_terminal
 from acceptance.reports.page import report_page
-from acceptance.reports.report import Report
+from acceptance.reports.report import Report, Table
 
 ALLOWED = set(
     [
@@ -91,6 +91,11 @@ def rows(report: Report, heading: str) -> list[str]:
     """The rows of the table below this heading of the page."""
     (section,) = page(report).xpath(f".//section[h2 = '{heading}']")
     return [pages.words(row) for row in section.xpath(".//tbody/tr")]
+
+
+def cells(table: Table) -> list[tuple[str, ...]]:
+    """The texts of a table."""
+    return [tuple(row.cells) for row in table.rows]
 
 
 def assert_harmless(report: Report, *packages: str) -> None:

@@ -23,7 +23,7 @@ def parts(card: Card, memory: float | None, language: Language, *, why: bool) ->
     yield from map(Line, card.besides)
     if card.memory:
         rows = [_row(row, memory, language) for row in card.memory]
-        yield Table(rows, _head(language), range(1, 8), -1)
+        yield Table(rows, _head(language), range(1, 8), -1, language("Memory"))
     for line in card.lines:
         yield Answer(line.title, line.text, tuple(_why(line, language)) if why else ())
 

@@ -37,7 +37,7 @@ from acceptance.reports.page import (
 )
 from acceptance.reports.page.cards import MeasurementKey
 from acceptance.reports.page.timeline import Timeline
-from acceptance.reports.report import Line
+from acceptance.reports.report import Line, Picture
 from acceptance.wording import words
 
 
@@ -172,22 +172,20 @@ def measurements(page: PageRun) -> Content:
 
 def pairs(page: PageRun) -> Content | None:
     """What the run says of each path between two GPUs, as one table with its heat maps."""
-    found = pair_table.rows(page.run, page.language)
-    if not found:
+    language, found = page.language, pair_table.table(page.run, page.language)
+    if not found.rows:
         return None
-    told = [
-        (
-            name,
-            heat.pairs(one for one in pair_table.judged(page.run) if one.due.measurement == name),
-        )
+    judged = list(pair_table.judged(page.run))
+    maps = [
+        (name, heat.pairs(one for one in judged if one.due.measurement == name))
         for name in ("p2p_write", "collective_send_receive")
     ]
-    values = {
-        "rows": found,
-        "heads": pair_table.heads(page.language),
-        "maps": [(name, matrix) for name, matrix in told if matrix is not None],
-    }
-    return Content(page.language("Paths between GPUs"), values)
+    about = language(
+        "Each row is one direction. Rates in GB/s: write and read by nvbandwidth, P2P on and off "
+        "by p2pBandwidthLatencyTest, NCCL as it comes and with P2P off."
+    )
+    picture = Picture("pair_maps.html.j2", {"maps": [one for one in maps if one[1] is not None]})
+    return Content(language("Paths between GPUs"), {"parts": (Line(about, "soft"), picture, found)})
 
 
 def telemetry(page: PageRun) -> Content | None:
@@ -260,7 +258,7 @@ def text_tables(page: PageRun) -> Content | None:
         (one for one in recorded if one.name not in drawn and not training.is_drawn(one)),
         page.language,
     )
-    return Content(page.language("Tables"), {"tables": found}) if found else None
+    return Content(page.language("Tables"), {"parts": found}) if found else None
 
 
 def events(page: PageRun) -> Content | None:
@@ -310,13 +308,13 @@ SECTIONS = (
     Section("waived", "cards.html.j2", waived, listed=False),
     Section("capacity", "parts_section.html.j2", capacity),
     Section("machine", "machine.html.j2", machine_as_found),
-    Section("pairs", "pairs.html.j2", pairs),
+    Section("pairs", "parts_section.html.j2", pairs),
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
     Section("train", "power_pulses.html.j2", pulses),
     Section("training", "training.html.j2", trained),
     Section("storage", "storage.html.j2", tested_filesystems),
-    Section("tables", "tables.html.j2", text_tables),
+    Section("tables", "parts_section.html.j2", text_tables),
     Section("events", "events.html.j2", events, listed=False),
     Section("untold", "untold.html.j2", untold),
     Section("provenance", "provenance.html.j2", provenance),
