@@ -22,18 +22,17 @@ from acceptance.cli import (
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
-from acceptance.core.language import ENGLISH, Language
+from acceptance.core.language import Language
 from acceptance.fleet import comparison, due, locations, night, parquet, reader_file, verdicts
-from acceptance.fleet.comparison import Comparison
-from acceptance.fleet.night import Judged, Row, Standing
+from acceptance.fleet.night import Judged, Row
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import sentences
 from acceptance.history import noise
+from acceptance.reports import report_terminal
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
-_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
 
 
@@ -230,7 +229,7 @@ def run(args: argparse.Namespace) -> int:
     finally:  # a full disk does not hide what was judged
         for message in reader_file.write(args.folders, judged):
             screen.say(words.message(message, language), "yellow")
-        show(judged, compared, screen, language)
+        report_terminal.show(sentences.collected(judged, compared, language), screen, language)
     return closing.after_output(screen, exit_code(judged, args.fail_on))
 
 
@@ -246,7 +245,7 @@ def _submit(args: argparse.Namespace, language: Language) -> int:
     else:
         code, judged = fleet_slurm.submit(args, screen, language)
         if args.wait:
-            show(judged, None, screen, language)
+            report_terminal.show(sentences.collected(judged, None, language), screen, language)
             code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
     return closing.after_output(screen, code)
 
@@ -284,54 +283,3 @@ def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int
     if fail_on is None or not judged.due or unknown:
         return EXIT[judged.verdict]
     return int(judged.not_passed > fail_on)
-
-
-def show(
-    judged: Judged, compared: Comparison | None, screen: Terminal, language: Language = ENGLISH
-) -> None:
-    """Print each machine that did not pass, what could not be read, and the closing line.
-
-    Before that stands how the machines compare, which changes no verdict.
-    """
-    for one in judged.due:
-        if one.verdict != "PASS":
-            screen.say(_line(one, language), _STYLE[one.verdict])
-    # The first trouble of a machine is its reason, and stands above.
-    reasons = {one.machine: one.reason for one in judged.due}
-    for trouble in judged.troubles:
-        if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
-            screen.say(words.message(trouble.message, language), "yellow")
-    for remark in judged.remarks:
-        screen.say(words.message(remark, language))
-    for one in judged.others:
-        screen.say(
-            language(
-                "not due: {machine}: {verdict}, which does not count",
-                machine=one.machine,
-                verdict=one.verdict,
-            )
-        )
-    rows = [one.row for one in judged.due]
-    for text in sentences.passes(rows, language):
-        screen.say(f"PASS {text}")
-    for text in sentences.accepted(rows, language):
-        screen.say(text)
-    unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
-    if unsigned:
-        screen.say(language("unsigned: {machines}", machines=language.listed(sorted(unsigned))))
-    for message in comparison.sentences(compared) if compared is not None else ():
-        screen.say(words.message(message, language))
-    screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
-
-
-def _line(one: Standing, language: Language) -> str:
-    reason = words.text(one.reason or "", language)
-    text = language.noted(reason, one.newest.run_id) if one.newest else reason
-    return language("{label}: {text}", label=f"{one.verdict} {one.machine}", text=text)
-
-
-def closing_line(judged: Judged, language: Language = ENGLISH) -> str:
-    """The word on the fleet and the counts of its due machines."""
-    counts = judged.count("PASS"), judged.count("FAIL"), judged.count("UNJUDGED")
-    missing = sum(one.missing for one in judged.due)
-    return sentences.closing_line(judged.verdict, counts, missing, language)

@@ -73,11 +73,6 @@ class FleetReport:
         return sum(row.verdict == word for row in self.due)
 
     @property
-    def missing(self) -> int:
-        """How many due machines have no fresh verdict."""
-        return sum(row.missing for row in self.due)
-
-    @property
     def verdict(self) -> VerdictWord:
         """The word on the fleet, as of `night.Judged`."""
         word = night.worst(row.verdict for row in self.due)

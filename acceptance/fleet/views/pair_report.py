@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from acceptance.core.language import Language
 from acceptance.core.limit import number
-from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
-from acceptance.reports.report import Line, Report, Section, Tone
+from acceptance.fleet.views.sentences import TONES
+from acceptance.reports.report import Line, Report, Section
 from acceptance.wording import words
-
-TONES: dict[VerdictWord, Tone] = {"PASS": "good", "FAIL": "bad", "UNJUDGED": "other"}
 
 
 def why_bad(test: PairTest, judged: Judged, language: Language) -> Iterator[Line]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from typing import get_args
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import comparison
 from acceptance.fleet import report as fleet_report
-from acceptance.fleet.night import Row
+from acceptance.fleet.comparison import Comparison
+from acceptance.fleet.night import Judged, Row
 from acceptance.fleet.report import BINS, Changes, Distribution, FleetReport, Matrix, Turn
 from acceptance.reports import report_terminal
 from acceptance.reports import text as reports_text
@@ -27,7 +29,7 @@ ROWS, CHECKS = 60, 30  # machines and columns of the matrix
 HEIGHT = 20  # of a distribution, in its own units
 _LEAST = 2  # height of a bin that holds one value of ten thousand
 _AGES = (12, 24, 30, 48, 168)  # hours
-_TONES: dict[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNJUDGED": "other"}
+TONES: dict[VerdictWord, Tone] = {"PASS": "good", "FAIL": "bad", "UNJUDGED": "other"}
 
 
 def report(found: FleetReport, language: Language = ENGLISH, *, page: bool = False) -> Report:
@@ -35,7 +37,7 @@ def report(found: FleetReport, language: Language = ENGLISH, *, page: bool = Fal
     return Report(
         f"{found.verdict} · {title(found, language)}",
         [*_sections(found, language, page=page)],
-        Line(closing_of(found, language), _TONES[found.verdict]),
+        Line(closing_line(found, language), TONES[found.verdict]),
     )
 
 
@@ -50,7 +52,7 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
                 Items([machine_line(row, found, _) for row in rows]),
                 *every[: len(rows) > report_terminal.MOST],
             ),
-            _TONES[rows[0].verdict],
+            TONES[rows[0].verdict],
         )
     if troubles := [words.text(one, _) for one in found.other_troubles]:
         yield Section(_("What could not be read"), (Items(troubles),))
@@ -109,28 +111,57 @@ def _matrix(found: Matrix, language: Language) -> dict[str, object]:
     return {"checks": columns, "rows": rows[:ROWS], "more": more, "all": counts, "further": further}
 
 
-def closing_line(
-    verdict: VerdictWord,
-    counts: tuple[int, int, int],
-    missing: int,
-    language: Language = ENGLISH,
-) -> str:
-    """The word on the fleet, how many machines are PASS, FAIL and UNJUDGED, and how many of these
-    have no fresh verdict.
+def closing_line(found: FleetReport | Judged, language: Language = ENGLISH) -> str:
+    """The word on the fleet, how many due machines are PASS, FAIL and UNJUDGED, and how many of
+    these have no fresh verdict.
     """
-    due = language.ngettext("{n} machine due", "{n} machines due", sum(counts))
-    named = zip(counts, ("PASS", "FAIL", "UNJUDGED"), strict=True)
-    text = language(", ").join(f"{count} {word}" for count, word in named)
-    if missing:
+    due = language.ngettext("{n} machine due", "{n} machines due", len(found.due))
+    text = language(", ").join(f"{found.count(word)} {word}" for word in get_args(VerdictWord))
+    if missing := sum(one.missing for one in found.due):
         text += language(" ({number} without a fresh verdict)", number=missing)
     about = language("{label}: {text}", label=due, text=text)
-    return language("{label}: {text}", label=verdict, text=about)
+    return language("{label}: {text}", label=found.verdict, text=about)
 
 
-def closing_of(report: FleetReport, language: Language = ENGLISH) -> str:
-    """The closing line of a report."""
-    counts = report.count("PASS"), report.count("FAIL"), report.count("UNJUDGED")
-    return closing_line(report.verdict, counts, report.missing, language)
+def collected(judged: Judged, compared: Comparison | None, language: Language = ENGLISH) -> Report:
+    """What was collected: each machine that did not pass, and what could not be read.
+
+    How the machines compare changes no verdict.
+    """
+    closing = Line(closing_line(judged, language), TONES[judged.verdict])
+    return Report(closing.text, (Section("", [*_collected(judged, compared, language)]),), closing)
+
+
+def _collected(judged: Judged, compared: Comparison | None, _: Language) -> Iterator[Line]:
+    for one in judged.due:
+        if one.verdict != "PASS":
+            reason = words.text(one.reason or "", _)
+            text = _.noted(reason, one.newest.run_id) if one.newest else reason
+            about = _("{label}: {text}", label=f"{one.verdict} {one.machine}", text=text)
+            yield Line(about, TONES[one.verdict])
+    # The first trouble of a machine is its reason, and stands above.
+    reasons = {one.machine: one.reason for one in judged.due}
+    for trouble in judged.troubles:
+        if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
+            yield Line(words.message(trouble.message, _), "other")
+    rows = [one.row for one in judged.due]
+    unsigned = sorted(one.machine for one in judged.due if one.newest and not one.newest.signer)
+    texts = (
+        *(words.message(remark, _) for remark in judged.remarks),
+        *(
+            _(
+                "not due: {machine}: {verdict}, which does not count",
+                machine=one.machine,
+                verdict=one.verdict,
+            )
+            for one in judged.others
+        ),
+        *(f"PASS {text}" for text in passes(rows, _)),
+        *accepted(rows, _),
+        *([_("unsigned: {machines}", machines=_.listed(unsigned))] if unsigned else ()),
+        *(words.message(one, _) for one in (comparison.sentences(compared) if compared else ())),
+    )
+    yield from map(Line, texts)
 
 
 def title(report: FleetReport, language: Language) -> str:
