@@ -74,7 +74,7 @@ def _sections(comparison: Comparison, everything: bool, _: Language) -> Iterator
             Row((str(part.component) or _("machine"), part.name, *_shown(part.values)))
             for part in comparison.differences
         ]
-        table = Table(texts, (_("component"), _("what"), *letters))
+        table = Table(texts, (_("component"), _("fact"), *letters))
         yield Section(_("What the runs do not have in common"), (table,))
     others = [_row(row, _) for row in comparison.rows if row.kind not in REPORTED_KINDS]
     if everything and others:
