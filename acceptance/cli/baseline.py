@@ -14,7 +14,7 @@ from acceptance.core import parts
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history import baseline_file, noise
 from acceptance.journal import clock
-from acceptance.reports import baseline_terminal, plain_json
+from acceptance.reports import baseline_report, plain_json, report_terminal
 from acceptance.reports.terminal import Terminal
 
 
@@ -74,9 +74,10 @@ def accept(
     )
     former = str(done.former) if done.former else None
     found = done.baseline.certificate
-    baseline_terminal.show_accepted(
-        found, screen, already=done.already, former=former, language=language
-    )
+    if done.already:
+        screen.say(language("this run has been the baseline since {utc}", utc=found.accepted_utc))
+    else:
+        report_terminal.show(baseline_report.accepted(found, former, language), screen, language)
     screen.path(str(done.baseline.path))
 
 
@@ -100,4 +101,5 @@ def show(
         sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
         return
     former = [one.certificate for one in baseline_file.former_baselines(out, machine_id)]
-    baseline_terminal.show(found.certificate, found.sha256, former, screen, language)
+    told = baseline_report.report(found.certificate, found.sha256, former, language)
+    report_terminal.show(told, screen, language)

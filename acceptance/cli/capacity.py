@@ -15,9 +15,11 @@ from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import ENGLISH
 from acceptance.expect import site_sheets
 from acceptance.journal import run as journal_run
-from acceptance.reports import plain_json
-from acceptance.reports.capacity import card, figures, terminal
+from acceptance.reports import plain_json, report_terminal
+from acceptance.reports.capacity import card, figures
+from acceptance.reports.capacity import report as capacity_report
 from acceptance.reports.capacity.question import Question
+from acceptance.reports.report import Line, Report, Section
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
@@ -129,6 +131,9 @@ def run(args: argparse.Namespace) -> int:
     for trouble in found.troubles:
         screen.say(words.message(trouble, language), "yellow")
     made = card.card(told, asked, language)
-    terminal.show(made, told, screen, language, why=args.why)
-    screen.say(run)
+    parts = [*capacity_report.parts(made, told.memory, language, why=args.why)]
+    if not args.why:
+        parts.append(Line(language("`--why` shows formulas, inputs, sources and assumptions")))
+    report = Report(language("What this machine trains"), (Section("", parts),), Line(run))
+    report_terminal.show(report, screen, language)
     return closing.after_output(screen, code)

@@ -14,7 +14,11 @@ from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
-from acceptance.reports import comparison_page, comparison_terminal
+from acceptance.reports import (
+    comparison_report,
+    report_terminal,
+)
+from acceptance.reports.page import report_page
 from acceptance.reports.terminal import Terminal
 
 
@@ -98,12 +102,10 @@ def show(
             resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
         ),
     )
-    comparison_terminal.show(found, screen, everything=everything, language=language)
+    short = comparison_report.report(found, language, everything=everything)
+    report_terminal.show(short, screen, language)
     if page is not None:
-        run_folder.write_whole(
-            page,
-            comparison_page.render(found, language).encode("utf-8"),
-            then=run_folder.START_AGAIN,
-        )
+        whole = report_page.render(comparison_report.report(found, language), language)
+        run_folder.write_whole(page, whole.encode("utf-8"), then=run_folder.START_AGAIN)
         screen.path(str(page))
     return found

@@ -20,15 +20,15 @@ from acceptance.cli import (
 )
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core.exit_code import FAIL
-from acceptance.core.language import ENGLISH, Language
+from acceptance.core.language import Language
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import comparison, due, night, parquet, reader_file
-from acceptance.fleet.comparison import Comparison
-from acceptance.fleet.night import Judged, Row, Standing
+from acceptance.fleet.night import Judged, Row
 from acceptance.fleet.report import FleetReport
-from acceptance.fleet.views import terminal
+from acceptance.fleet.views import sentences
 from acceptance.history import noise
-from acceptance.reports.terminal import VERDICT_STYLE, Terminal
+from acceptance.reports import report_terminal
+from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
@@ -216,7 +216,7 @@ def _collect(args: argparse.Namespace, screen: Terminal, language: Language) -> 
         compared = comparison.compare(nights, book, places)
     finally:  # a full disk does not hide what was judged
         screen.say_messages(reader_file.write(args.folders, judged), "yellow")
-        show(judged, compared, screen, language)
+        report_terminal.show(sentences.collected(judged, compared, language), screen, language)
     return exit_code(judged, args.fail_on)
 
 
@@ -226,7 +226,7 @@ def _submit(args: argparse.Namespace, screen: Terminal, language: Language) -> i
         return fleet_kubernetes.submit(args, screen, language)
     code, judged = fleet_slurm.submit(args, screen, language)
     if args.wait:
-        show(judged, None, screen, language)
+        report_terminal.show(sentences.collected(judged, None, language), screen, language)
         code = FAIL if judged.verdict == "FAIL" else code or exit_code(judged)
     return code
 
@@ -257,55 +257,3 @@ def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int
     if fail_on is None or not judged.due or unknown:
         return EXIT_CODES[judged.verdict]
     return int(judged.not_passed > fail_on)
-
-
-def show(
-    judged: Judged, compared: Comparison | None, screen: Terminal, language: Language = ENGLISH
-) -> None:
-    """Print each machine that did not pass, what could not be read, and the closing line.
-
-    Before that stands how the machines compare, which changes no verdict.
-    """
-    for one in judged.due:
-        if one.verdict != "PASS":
-            screen.say(_line(one, language), VERDICT_STYLE[one.verdict])
-    # The first trouble of a machine is its reason, and stands above.
-    reasons = {one.machine: one.reason for one in judged.due}
-    troubles = (
-        one.message
-        for one in judged.troubles
-        if one.machine is None or reasons.get(one.machine) != one.message
-    )
-    screen.say_messages(troubles, "yellow")
-    screen.say_messages(judged.remarks)
-    for one in judged.others:
-        screen.say(
-            language(
-                "not due: {machine}: {verdict}, which does not count",
-                machine=one.machine,
-                verdict=one.verdict,
-            )
-        )
-    rows = [one.row for one in judged.due]
-    for text in terminal.passes(rows, language):
-        screen.say(f"PASS {text}")
-    for text in terminal.accepted(rows, language):
-        screen.say(text)
-    unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
-    if unsigned:
-        screen.say(language("unsigned: {machines}", machines=language.listed(sorted(unsigned))))
-    screen.say_messages(comparison.sentences(compared) if compared is not None else ())
-    screen.say(closing_line(judged, language), f"bold {VERDICT_STYLE[judged.verdict]}")
-
-
-def _line(one: Standing, language: Language) -> str:
-    reason = words.text(one.reason or "", language)
-    text = language.noted(reason, one.newest.run_id) if one.newest else reason
-    return language("{label}: {text}", label=f"{one.verdict} {one.machine}", text=text)
-
-
-def closing_line(judged: Judged, language: Language = ENGLISH) -> str:
-    """The word on the fleet and the counts of its due machines."""
-    counts = judged.count("PASS"), judged.count("FAIL"), judged.count("UNJUDGED")
-    missing = sum(one.missing for one in judged.due)
-    return terminal.closing_line(judged.verdict, counts, missing, language)

@@ -15,12 +15,13 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core.language import Language
-from acceptance.core.limit import MIB, number
+from acceptance.core.limit import MIB
 from acceptance.core.message import Message
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import due, pair_tests, pairs, slurm
-from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
+from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest
 from acceptance.fleet.pairs import NodePair
+from acceptance.fleet.views import pair_report
 from acceptance.journal import run_folder
 from acceptance.loads import asks
 from acceptance.loads.collective.contract import PairAsk
@@ -28,8 +29,9 @@ from acceptance.loads.collective.operation import SIZES
 from acceptance.process import command
 from acceptance.process.command import RunningProgram
 from acceptance.process.deadline import Deadline
-from acceptance.reports import plain_json
-from acceptance.reports.terminal import VERDICT_STYLE, Terminal
+from acceptance.reports import plain_json, report_terminal
+from acceptance.reports.report import Report, Section
+from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
 FILE = "pairs.json"
@@ -174,12 +176,13 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
             passed = judged.passed
             for test in judged.tests:
                 if test.round == round_ and not passed[test.pair]:
-                    _show_test(test, judged, screen, language)
+                    lines = [*pair_report.why_bad(test, judged, language)]
+                    report_terminal.show(Report("", (Section("", lines),)), screen, language)
     finally:  # after Ctrl-C too
         if args.out is not None:
             content = plain_json.render(_record(args, judged, limits, began))
             run_folder.write_whole(args.out / FILE, content, then=Message("pairs_again"))
-    _show(judged, limits, screen, language)
+    report_terminal.show(pair_report.report(judged, limits, language), screen, language)
     if args.out is not None:
         screen.path(str(args.out / FILE))
     return EXIT_CODES[judged.verdict]
@@ -272,69 +275,6 @@ def _ask(args: argparse.Namespace, pair: NodePair, address: str) -> Iterator[Pai
             most=args.most or _MOST[args.backend],
             grace=args.grace,
         )
-
-
-def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Language) -> None:
-    """Print why a pair did not pass."""
-    screen.say(language("{first} and {second}: bad", **test.pair._asdict()), "red")
-    for node, half in zip(test.pair, test.halves, strict=True):
-        if half.wrong:
-            wrong = language.ngettext("{n} wrong element", "{n} wrong elements", half.wrong)
-            screen.say(language("{label}: {text}", label=node, text=wrong))
-        if half.reason is not None:
-            why = words.text(half.reason, language)
-            screen.say(language("{label}: {text}", label=node, text=why))
-    for slow in judged.slow.get(test.pair, ()):
-        screen.say(_slow(slow, language))
-
-
-def _slow(slow: Slow, language: Language) -> str:
-    drop, limit = (f"{100 * share:.0f}" for share in (slow.drop, slow.threshold))
-    return language(
-        "{rate}: {value} GB/s, {drop} % below the other pairs ({usual} GB/s); limit {limit} %",
-        rate=slow.rate,
-        value=number(slow.value),
-        usual=number(slow.usual),
-        drop=drop,
-        limit=limit,
-    )
-
-
-def _show(judged: Judged, limits: PairLimits, screen: Terminal, language: Language) -> None:
-    """Print what is bad, what is not known, and the closing line."""
-    blame = judged.blame
-    for node in judged.bad:
-        screen.say(language("bad node: {node}", node=node), "red")
-    for pair in blame.links:
-        screen.say(language("bad link: {first} - {second}", **pair._asdict()), "red")
-    for node in judged.unreached:
-        text = language("not judged: {node}: its program never reached another node's", node=node)
-        screen.say(text, "yellow")
-    for pair in blame.unattributed:
-        text = language("{first} or {second} or their link is bad", **pair._asdict())
-        screen.say(text, "yellow")
-    for node in blame.untested:
-        screen.say(language("not tested: {node}", node=node), "yellow")
-    for pair, found in judged.apart.items():
-        text = language("{first} and {second} are slower than another pair", **pair._asdict())
-        screen.say(text, "yellow")
-        for slow in found:
-            screen.say(_slow(slow, language))
-    for rate, threshold in judged.too_wide.items():
-        text = language(
-            "{rate}: the pairs differ too much to judge it: limit by their spread {limit} %, "
-            "at most {most} %",
-            rate=rate,
-            limit=f"{100 * threshold:.0f}",
-            most=f"{100 * limits.ceiling.share:.0f}",
-        )
-        screen.say(text, "yellow")
-    if not judged.compared:
-        screen.say(language("no other pair to compare rates with: only the results were verified"))
-    nodes = language.ngettext("{n} node", "{n} nodes", len(judged.nodes))
-    tests = language.ngettext("{n} test", "{n} tests", len(judged.tests))
-    text = language("{verdict}: {nodes}, {tests}", verdict=judged.verdict, nodes=nodes, tests=tests)
-    screen.say(text, f"bold {VERDICT_STYLE[judged.verdict]}")
 
 
 def _record(

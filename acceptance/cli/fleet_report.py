@@ -13,10 +13,12 @@ from acceptance.core.language import Language
 from acceptance.fleet import comparison, night, parquet, report, verdicts
 from acceptance.fleet.night import Judged, NightTable, Row
 from acceptance.fleet.report import FleetReport
-from acceptance.fleet.views import junit, metrics, page, table, terminal
+from acceptance.fleet.views import junit, metrics, sentences, table
 from acceptance.history import noise
 from acceptance.journal import run_folder
 from acceptance.notify import targets
+from acceptance.reports import report_terminal
+from acceptance.reports.page import report_page
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
@@ -85,7 +87,7 @@ def show(
         for path in _write(args, found, language):
             screen.path(str(path))
     finally:  # a full disk does not hide what was judged
-        terminal.show(found, screen, language)
+        report_terminal.show(sentences.report(found, language), screen, language)
     return found
 
 
@@ -110,10 +112,15 @@ def judge_folders(
     return found, judged, night.tables(found, judged, reasons, now)
 
 
+def _page(found: FleetReport, language: Language) -> bytes:
+    drawn = sentences.report(found, language, page=True)
+    return report_page.render(drawn, language, "acceptance.fleet.views").encode("utf-8")
+
+
 def _write(args: argparse.Namespace, found: FleetReport, language: Language) -> list[Path]:
     """Write the files that were asked for; returns their paths."""
     views: tuple[tuple[Path | None, Callable[[], bytes], int | None], ...] = (
-        (args.page, lambda: page.render(found, language).encode("utf-8"), None),
+        (args.page, lambda: _page(found, language), None),
         (args.junit, lambda: junit.render(found), None),
         (args.csv, lambda: table.render(found), None),
         # node-exporter runs as another user, who must be able to read the file

@@ -25,7 +25,8 @@ from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import JournalError
-from acceptance.reports import headline, trend_terminal, trend_words
+from acceptance.reports import headline, report_terminal, trend_report
+from acceptance.reports.glyphs import ASCII
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock
 from acceptance.wording import words
@@ -165,12 +166,15 @@ class HistoryCommand:
         if found.shown:
             found = replace(found, headline=self._headline(found.shown[-1].run_id))
         one = asked.measurement is not None
-        trend_terminal.show(found, self._screen, self._language, one=one)
+        plain = self._screen.signs is ASCII
+        report = trend_report.report(found, self._language, one=one, plain=plain, drawn=False)
+        report_terminal.show(report, self._screen, self._language)
         if asked.page is not None:
             # importing the templates takes time, and only this branch needs them
-            from acceptance.reports.page import nights as nights_page
+            from acceptance.reports.page import report_page
 
-            content = nights_page.render(found, self._language).encode("utf-8")
+            drawn = trend_report.report(found, self._language, one=one)
+            content = report_page.render(drawn, self._language).encode("utf-8")
             run_folder.write_whole(asked.page, content, then=run_folder.START_AGAIN)
             self._screen.path(str(asked.page))
 
@@ -235,7 +239,7 @@ class HistoryCommand:
                 keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
                 never=[baseline.certificate.birth.run_id] if baseline else [],
             )
-        for line in trend_words.prune_lines(
+        for line in trend_report.prune_lines(
             found.folders, found.nights, found.left, self._language
         ):
             self._screen.say(line)

@@ -15,7 +15,7 @@ from acceptance.core.message import Message
 from acceptance.machine.gpu import gpus
 from acceptance.observe import draft, filesystem
 from acceptance.observe import inventory as observed
-from acceptance.reports import inventory_terminal, plain_json
+from acceptance.reports import inventory_report, plain_json, report_terminal
 from acceptance.reports.terminal import Terminal
 from acceptance.reports.text import one_line, quoted_code
 from acceptance.wording import words
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         return stdout.printed(plain_json.render(plain, sys.stdout.encoding))
     if args.write is None:
         screen = Terminal.on_stdout(language)
-        inventory_terminal.show(found, screen, language)
+        report_terminal.show(inventory_report.report(found, language), screen, language)
         return closing.after_output(screen)
     draft.write(found, args.write, filesystem.on_disks())
     told = {

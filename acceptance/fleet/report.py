@@ -69,11 +69,6 @@ class FleetReport(night.Fleet):
     remarks: tuple[Message, ...] = ()
 
     @property
-    def missing(self) -> int:
-        """How many due machines have no fresh verdict."""
-        return sum(row.missing for row in self.due)
-
-    @property
     def other_troubles(self) -> list[Text]:
         """The troubles that are not already the reason of a due machine."""
         due = {row.machine for row in self.due}

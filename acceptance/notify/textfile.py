@@ -176,14 +176,14 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     yield Metric(
         "rigproof_measurement_outside",
         (
-            "1 when the value lies outside what it was on the nights before, at the second look "
-            "too where one was taken."
+            "1 when the value lies outside what it was on the nights before, in the repeat too "
+            "where one was taken."
         ),
         tuple((labels, float(drift.outside)) for labels, drift in drifted),
     )
     yield Metric(
         "rigproof_measurement_unsteady",
-        "1 when the value lay outside what it was at the first look, and within at the second.",
+        "1 when the value lay outside what it was before, and the repeat within.",
         tuple((labels, float(drift.unsteady)) for labels, drift in drifted),
     )
     yield Metric(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
@@ -14,31 +13,11 @@ from acceptance.diagnosis.transports import pair_links
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.reports import languages
+from acceptance.reports.report import NONE, Row, Table
 
 CHECK = "link.peers"
 TRANSPORT = "transport_faults"
-UNKNOWN = "-"
 MOST_LINES = 8  # on the terminal; the page has them all
-
-
-@dataclass(frozen=True, slots=True)
-class PairRow:
-    """One path as text.
-
-    `slots` are the PCI addresses of the two cards, `driver` is what the driver says of peer access,
-    `rates` the cells of `RATES`, `transport` how collectives went, `errors` what the links counted
-    in the run. `bad` says that something of the path is wrong, `verdict` what.
-    """
-
-    path: str
-    joined: str
-    driver: str
-    slots: tuple[str, str]
-    rates: tuple[str, ...]
-    transport: str
-    errors: str
-    verdict: str
-    bad: bool
 
 
 # The rates of a row, in the order of its cells.
@@ -52,7 +31,21 @@ RATES = (
 )
 
 
-def heads(language: Language) -> tuple[str, ...]:
+def table(run: Run, language: Language) -> Table:
+    """Every path with all that the run says of it."""
+    head = (
+        language("path"),
+        language("joined by"),
+        language("peer access by the driver"),
+        *_rates(language),
+        language("way of NCCL"),
+        language("link errors"),
+        language("verdict"),
+    )
+    return Table(rows(run, language), head, (*range(3, 9), 10), -1)
+
+
+def _rates(language: Language) -> tuple[str, ...]:
     """The head over each rate of a row."""
     return (
         language("write"),
@@ -69,7 +62,7 @@ def judged(run: Run) -> Iterator[Judgement]:
     return (one for check in run.verdict.checks for one in check.judged)
 
 
-def rows(run: Run, language: Language) -> tuple[PairRow, ...]:
+def rows(run: Run, language: Language) -> tuple[Row, ...]:
     """Every path between two GPUs of the test; none where the run did not owe that."""
     if all(check.id != CHECK for check in run.plan.checks):
         return ()
@@ -95,10 +88,10 @@ def _row(
     own: Judgement | None,
     transport: Judgement | None,
     language: Language,
-) -> PairRow:
+) -> Row:
     wrong = own is not None and any(one.kind == "fail" for one in own.findings)
     links, told = path.links, own.value if own is not None else None
-    driver = UNKNOWN if links.p2p_read is None else links.p2p_read
+    driver = NONE if links.p2p_read is None else links.p2p_read
     if links.p2p_write not in (None, links.p2p_read):
         driver = f"{driver} / {links.p2p_write}"
     if wrong:
@@ -110,35 +103,30 @@ def _row(
     else:
         verdict = language("sound")
     note = transport.note if transport is not None else None
-    return PairRow(
+    cells = (
         str(path.pair),
         path.joined,
         driver,
-        slots,
-        tuple(number(path.rates[name]) if name in path.rates else UNKNOWN for name in RATES),
-        UNKNOWN if note is None else languages.said(note, language),
-        UNKNOWN if path.errors is None else number(path.errors),
+        *(number(path.rates[name]) if name in path.rates else NONE for name in RATES),
+        NONE if note is None else languages.said(note, language),
+        NONE if path.errors is None else number(path.errors),
         verdict,
-        wrong or bool(path.failed),
     )
+    return Row(cells, "bad" if wrong or path.failed else "", {0: " -> ".join(slots)})
 
 
 def lines(run: Run, language: Language) -> tuple[str, ...]:
     """The paths on which something is wrong, a line each; the first of very many."""
-    bad = [row for row in rows(run, language) if row.bad]
+    bad = [row for row in rows(run, language) if row.tone == "bad"]
     found = []
     for row in bad[:MOST_LINES]:
-        rates = language.listed(
-            f"{head} {rate}"
-            for head, rate in zip(heads(language), row.rates, strict=True)
-            if rate != UNKNOWN
-        )
-        told = language("no rate")
-        if rates:
-            told = language("{rates} GB/s", rates=rates)
-        where = language(", ").join((" -> ".join(row.slots), row.joined, row.driver))
-        label = language("{label}: {text}", label=language.noted(row.path, where), text=told)
-        found.append(language("{label}: {text}", label=label, text=row.verdict))
+        path, joined, driver, *rates, _way, _errors, verdict = row.cells
+        named = zip(_rates(language), rates, strict=True)
+        told = language.listed(f"{head} {rate}" for head, rate in named if rate != NONE)
+        text = language("{rates} GB/s", rates=told) if told else language("no rate")
+        where = language(", ").join((row.below[0], joined, driver))
+        label = language("{label}: {text}", label=language.noted(path, where), text=text)
+        found.append(language("{label}: {text}", label=label, text=verdict))
     if len(bad) > MOST_LINES:
         more = len(bad) - MOST_LINES
         found.append(language.ngettext("{n} more path", "{n} more paths", more))

@@ -58,6 +58,6 @@ def environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,  # a page is of one version, even if rigproof is updated meanwhile
     )
-    found.filters.update(verbatim=verbatim, plain=plain)
+    found.filters.update(verbatim=verbatim, plain=plain, kind=lambda one: type(one).__name__)
     found.globals["gap"] = gap
     return found

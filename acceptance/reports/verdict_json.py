@@ -132,7 +132,7 @@ class Before(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="whether this run's value lies outside what it was before")
     ]
     unsteady: Annotated[
-        bool, Meta(description="whether it did at the first look, and not at the second")
+        bool, Meta(description="whether it did in the first measurement, and not in the repeat")
     ]
     nights: Annotated[int, Meta(ge=1, description="how many nights `median` is of")] | UnsetType = (
         UNSET
@@ -169,7 +169,7 @@ class Figure(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
-    again: Annotated[float, Meta(description="the worst of the second look")] | UnsetType = UNSET
+    again: Annotated[float, Meta(description="the worst of the repeat")] | UnsetType = UNSET
     before: Before | UnsetType = UNSET
     limit: Bounds | UnsetType = UNSET
     unlimited: (

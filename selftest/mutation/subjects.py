@@ -238,7 +238,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "noise": "noise | comparison clean_pairs",
         "queries": "queries | run/recall_nights",
         "reference_builder": "night_value | reference_builder core/drift core/past",
-        "trend": "trend_report trend | reports/trend_terminal",
+        "trend": "trend_report trend | reports/nights_report",
     },
     "journal": {
         "packed_samples": "packed_samples",

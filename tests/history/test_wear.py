@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pages
 import pytest
 import trend_reports
 from cases import each
 from known import known
-from test_trend_terminal import lines
+from test_nights_report import lines
 
 from acceptance.core.language import ENGLISH
 from acceptance.core.parts import Part
 from acceptance.history import trend, wear
 from acceptance.history.trend import TrendPoint, TrendReport, TrendRow, TrendSeries
-from acceptance.reports import languages, trend_words
-from acceptance.reports.page import nights
+from acceptance.reports import languages, trend_report
 
 
 def points(*values: tuple[float, float]) -> list[TrendPoint]:
@@ -101,27 +99,23 @@ REPORT = TrendReport(
 
 
 def test_it_is_told_in_a_line_for_each_disk() -> None:
-    assert trend_words.wear_lines(REPORT, ENGLISH) == [
+    assert trend_report.wear_lines(REPORT, ENGLISH) == [
         "disk:nvme0n1 (S1): 6 % of its rated life used, 4 % a year at the pace of these 365 days: "
         "about 23.5 years left, at least 18.8",
         "disk:nvme0n1: 2 % of its rated life used, nothing counted in these 730 days: more than "
         "196 years left at this pace",
         "disk:nvme0n1 (S3): 101 % of its rated life used: the maker promises nothing beyond 100 %",
     ]
-    chinese = trend_words.wear_lines(REPORT, languages.language("zh-CN"))
+    chinese = trend_report.wear_lines(REPORT, languages.language("zh-CN"))
     assert "额定寿命已用 6 %" in chinese[0]
 
 
-def test_it_stands_on_the_terminal_and_the_page() -> None:
+def test_it_has_a_section_of_its_own() -> None:
     report = replace(REPORT, shown=trend_reports.nights(2))
     shown = lines(report)
     at = shown.index("Wear of disks")
-    assert shown[at + 1 : at + 4] == trend_words.wear_lines(report, ENGLISH)
-    section = pages.page(nights.render(report)).get_element_by_id("wear").getparent()
-    assert "about 23.5 years left, at least 18.8" in pages.words(section)
+    assert shown[at + 1 : at + 4] == trend_report.wear_lines(report, ENGLISH)
 
 
 def test_without_a_pace_nothing_is_said_of_it() -> None:
-    report = trend_reports.machine()
-    assert "Wear of disks" not in lines(report)
-    assert not pages.page(nights.render(report)).xpath("//*[@id='wear']")
+    assert "Wear of disks" not in lines(trend_reports.machine())

@@ -23,7 +23,7 @@ def assert_inert(text: str, tags: Collection[str], attributes: Collection[str]) 
     for element in page(text).iter():
         assert element.tag in tags
         assert set(element.attrib) <= set(attributes)
-        assert re.fullmatch(r"(#[a-z]+|logs/[\w.%+-]+)?", element.get("href", ""))
+        assert re.fullmatch(r"(#[a-z0-9]+|logs/[\w.%+-]+)?", element.get("href", ""))
         assert re.fullmatch(r"(left:[\d.]+%;width:[\d.]+%)?", element.get("style", ""))
         assert re.fullmatch(r"([MLHVhvCZ\d. -]+)?", element.get("d", ""))
     assert not any(word in text for word in ("url(", "@import", "src=", "javascript:"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_changes
-from io import StringIO
 from typing import Any
 
+import drawn
 import gpu_machine
 import journals
 import msgspec
@@ -15,7 +15,6 @@ import pytest
 import samples
 from cases import each
 from msgspec import structs
-from rich.console import Console
 
 from acceptance.core.language import ENGLISH
 from acceptance.core.parts import GPUS, Component, Gpu, Pair, Part
@@ -24,11 +23,11 @@ from acceptance.expect import gpu_limits
 from acceptance.journal.run import Run
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
-from acceptance.reports.capacity import amounts, figures, terminal
-from acceptance.reports.capacity.card import Card, Line, card, heads, rows
+from acceptance.reports.capacity import amounts, figures, report
+from acceptance.reports.capacity.card import Card, Line, card
 from acceptance.reports.capacity.figures import Figure, Figures
 from acceptance.reports.capacity.question import Question, training
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.report import Report, Section, Table
 
 MEMORY = 80e9
 DISK = Part("disk", "nvme0n1")
@@ -88,13 +87,19 @@ def line(found: Card, name: str) -> Line:
     return next(one for one in found.lines if one.id == name)
 
 
+def memory_table(found: Card) -> list[Sequence[str]]:
+    parts = report.parts(found, MEMORY, ENGLISH, why=False)
+    (table,) = (part for part in parts if isinstance(part, Table))
+    assert {len(row.cells) for row in table.rows} == {len(table.head)}
+    return [row.cells for row in table.rows]
+
+
 # --- memory ---
 
 
 def test_the_table_of_memory() -> None:
     found = made(told(), Question(parameters=4e9, micro=2))
-    table = list(rows(found, MEMORY, ENGLISH))
-    assert {len(row) for row in table} == {len(heads(ENGLISH))}
+    table = memory_table(found)
     assert [row[0] for row in table] == ["none", "ZeRO-1", "ZeRO-2", "ZeRO-3"]
     assert [row[1] for row in table] == ["16", "10", "9", "8"]
     assert [row[2] for row in table] == ["5 billion", "8 billion", "8.9 billion", "10 billion"]
@@ -102,7 +107,7 @@ def test_the_table_of_memory() -> None:
     assert [row[-1] for row in table] == ["with checkpointing", "yes", "yes", "yes"]
     assert line(found, "largest_model").value == 10e9
     wide = made(told(), Question(parameters=12e9))
-    assert [row[-1] for row in rows(wide, MEMORY, ENGLISH)] == ["no"] * 4
+    assert [row[-1] for row in memory_table(wide)] == ["no"] * 4
 
 
 def test_one_gpu_shards_nothing_and_exchanges_nothing() -> None:
@@ -390,18 +395,19 @@ def test_every_line_says_source_and_assumption_in_both_languages() -> None:
 def test_the_terminal_shows_the_table_where_memory_is_known(
     memory: float | None, lines: int
 ) -> None:
-    found, out = told(memory=memory), StringIO()
-    screen = Terminal(Console(file=out, highlight=False))
-    terminal.show(made(found), found, screen, ENGLISH, why=False)
-    shown = out.getvalue().splitlines()
+    found = made(told(memory=memory))
+
+    def seen(*, why: bool) -> list[str]:
+        parts = tuple(report.parts(found, memory, ENGLISH, why=why))
+        return drawn.lines(Report("", (Section("", parts),)))
+
+    shown, explained = seen(why=False), seen(why=True)
     assert sum(line.startswith(("sharding", "none", "ZeRO-")) for line in shown) == lines
-    assert shown[0] == made(found).answer
-    assert len(shown) == 3 + lines + len(made(found).lines) + 1
-    assert not any(one.formula in line for one in made(found).lines for line in shown)
-    terminal.show(made(found), found, screen, ENGLISH, why=True)
-    explained = out.getvalue().splitlines()[len(shown) :]
-    assert len(explained) == 3 + lines + 3 * len(made(found).lines)
-    assert all(any(one.formula in line for line in explained) for one in made(found).lines)
+    assert shown[0] == found.answer
+    assert len(shown) == 3 + lines + len(found.lines)
+    assert not any(one.formula in line for one in found.lines for line in shown)
+    assert len(explained) == 3 + lines + 3 * len(found.lines)
+    assert all(any(one.formula in line for line in explained) for one in found.lines)
 
 
 def test_the_answer_stands_first() -> None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 from test_terminal import piped, watched
 
 from acceptance.reports import grid
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.report import Row, Table
 
-
-def shown(terminal: Terminal, rows: list[tuple[str, tuple[str, ...]]], **how: object) -> None:
-    grid.show(terminal.console, rows, watched=terminal.watched, **how)  # type: ignore[arg-type]
-
-
-ROWS = [("", ("one", "a name that is long", "1.5")), ("bold", ("another", "b", "1000"))]
+ROWS = [Row(("one", "a name that is long", "1.5")), Row(("another", "b", "1000"), "strong")]
 
 
 def test_columns_are_as_wide_as_they_must_be_and_numbers_stand_to_the_right() -> None:
     terminal, out = piped()
-    shown(terminal, ROWS, head=("what", "name", "value"), right=2)
+    grid.show(Table(ROWS, ("what", "name", "value"), (2,)), terminal)
     assert out.getvalue().splitlines() == [
         "what     name                 value",
         "one      a name that is long    1.5",
@@ -27,7 +22,7 @@ def test_columns_are_as_wide_as_they_must_be_and_numbers_stand_to_the_right() ->
 
 def test_a_narrow_terminal_breaks_cells() -> None:
     terminal, out = watched(20)
-    shown(terminal, ROWS, right=2)
+    grid.show(Table(ROWS, numbers=(2,)), terminal)
     lines = out.getvalue().splitlines()
     assert len(lines) > 2
     assert all(len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) <= 20 for line in lines)
@@ -35,9 +30,8 @@ def test_a_narrow_terminal_breaks_cells() -> None:
 
 def test_a_cell_without_end_does_not_make_every_line_one() -> None:
     terminal, out = piped()
-    shown(
-        terminal, [("", ("x" * 100_000, "y")), ("", ("[bold]z[/bold]\x1b[31m\nmore", "y"))], right=9
-    )
+    rows = [Row(("x" * 100_000, "y")), Row(("[bold]z[/bold]\x1b[31m\nmore", "y"))]
+    grid.show(Table(rows), terminal)
     first, second = out.getvalue().splitlines()
     assert "more characters" in first
     assert len(first) < 300
@@ -48,5 +42,5 @@ def test_a_cell_without_end_does_not_make_every_line_one() -> None:
 
 def test_no_rows_are_no_table() -> None:
     terminal, out = piped()
-    shown(terminal, [], right=0)
+    grid.show(Table(()), terminal)
     assert out.getvalue().strip() == ""

@@ -13,9 +13,11 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import compared_samples
 import fleet_reports
 import hostile
 import pytest
@@ -25,8 +27,11 @@ import trend_reports
 from cases import each
 from runs import write_views
 
-from acceptance.fleet.views import page as fleet_page
-from acceptance.reports.page import nights, render
+from acceptance.core.language import ENGLISH
+from acceptance.fleet.views import sentences
+from acceptance.reports import comparison_report, trend_report
+from acceptance.reports.page import render, report_page
+from acceptance.reports.report import Report
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
@@ -142,32 +147,37 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
     assert told["title"].startswith("FAIL: ")
 
 
-@each("width", [PHONE, DESK])
-@each("text", [None, hostile.EVERYTHING, "x" * 5_000])
-def test_a_page_of_nights_fits_and_says_nothing(
-    text: str | None, width: int, tmp_path: Path
-) -> None:
+def nights(text: str | None) -> Report:
     made = trend_reports.machine(("fedc9876",)) if text is None else trend_reports.hostile(text)
-    (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")
-    found, console = seen(tmp_path, width)
-    assert (console, found["wide"], found["acting"], found["handlers"]) == ([], [], 0, 0)
-    assert found["width"] <= width
-    assert found["verdict"] == "Nights of a machine"
-    assert found["figures"] == len(made.rows)
+    return trend_report.report(made)
 
 
-@pytest.mark.parametrize("text", ["short", hostile.EVERYTHING, "x" * 5_000])
-def test_a_fleet_fits_a_phone_and_a_desk(text: str, tmp_path: Path) -> None:
+def comparison(text: str | None) -> Report:
+    made = compared_samples.one_machine() if text is None else compared_samples.hostile(text)
+    return comparison_report.report(made)
+
+
+def fleet(text: str | None) -> Report:
     found = fleet_reports.many(200)
     due = tuple(
-        dataclasses.replace(row, not_passed=((text, "fail"), *row.not_passed)) for row in found.due
+        dataclasses.replace(row, not_passed=((text or "short", "fail"), *row.not_passed))
+        for row in found.due
     )
-    reasons = dict.fromkeys(found.reasons, text)
-    shown = fleet_page.render(dataclasses.replace(found, due=due, reasons=reasons))
+    reasons = dict.fromkeys(found.reasons, text or "short")
+    return sentences.report(dataclasses.replace(found, due=due, reasons=reasons), page=True)
+
+
+@each("width", [PHONE, DESK])
+@each("text", [None, hostile.EVERYTHING, "x" * 5_000])
+@pytest.mark.parametrize("made", [nights, comparison, fleet])
+def test_a_report_fits_and_says_nothing(
+    made: Callable[[str | None], Report], text: str | None, width: int, tmp_path: Path
+) -> None:
+    report = made(text)
+    shown = report_page.render(report, ENGLISH, "acceptance.fleet.views")
     (tmp_path / "report.html").write_text(shown, encoding="utf-8")
-    for width in (PHONE, DESK):
-        told, console = seen(tmp_path, width)
-        assert console == []
-        assert (told["acting"], told["handlers"]) == (0, 0)
-        assert told["wide"] == []
-        assert told["width"] == width
+    found, console = seen(tmp_path, width)
+    assert (console, found["wide"], found["acting"], found["handlers"]) == ([], [], 0, 0)
+    assert found["width"] == width
+    heading = report.closing.text if report.closing else report.title
+    assert text or found["verdict"] == heading

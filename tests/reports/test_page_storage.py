@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf, nan
 from typing import Any
 
+import drawn
 import journals
 import pages
 import samples
@@ -177,13 +178,13 @@ def test_the_seconds_of_a_checkpoint_are_told_for_a_model() -> None:
 def test_latencies_and_arms_are_grids() -> None:
     latencies, arms = one(*TABLES).grids
     assert latencies.head == ("", "50 %", "99 %")
-    assert latencies.rows == (
+    assert drawn.cells(latencies) == [
         ("written in order", "80", "240.5"),
         ("read at random places, 4 KiB", "80", "240.5"),
-    )
-    assert arms.rows == (
-        ("not in memory, without read-ahead", "100", "12.5", "2048", "4096", "90", "200"),
-    )
+    ]
+    assert drawn.cells(arms) == [
+        ("not in memory, without read-ahead", "100", "12.5", "2048", "4096", "90", "200")
+    ]
     assert one().grids == ()
 
 
@@ -214,7 +215,7 @@ def test_rows_of_another_grid_are_left_out() -> None:
 def test_each_way_of_requests_has_a_line() -> None:
     ways = ("storage_write", "storage_read", "storage_randread", "storage_randwrite")
     (grid,) = one(*(Table("c", DISK, name, LATENCY_COLUMNS, SHARES) for name in ways)).grids
-    assert len({row[0] for row in grid.rows}) == len(ways)
+    assert len({row[0] for row in drawn.cells(grid)}) == len(ways)
 
 
 def test_the_checks_stand_beside_each_other_in_the_picture() -> None:

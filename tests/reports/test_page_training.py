@@ -9,6 +9,7 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import drawn
 import gpu_machine
 import journals
 import msgspec
@@ -30,7 +31,7 @@ from acceptance.journal.run import Run
 from acceptance.loads.train import digest_contract, parallel_contract
 from acceptance.loads.train.layer_contract import LAYER_COLUMNS
 from acceptance.loads.train.step_contract import STEP_COLUMNS
-from acceptance.reports import languages
+from acceptance.reports import languages, report
 from acceptance.reports.page import render, training
 from acceptance.reports.page.training import PUBLISHED
 
@@ -70,7 +71,7 @@ def way(arm: float | str, name: float | str, times: float | str, one: float | st
     return (arm, name, times, 10.0, 30.0, 70.0, one, 21.4, 300.0, 0.8, 0.1, 0.1)
 
 
-def grids(*tables: Table) -> list[training.Grid]:
+def grids(*tables: Table) -> list[report.Table]:
     return list(training.grids(tables, ENGLISH))
 
 
@@ -82,35 +83,35 @@ def test_a_table_for_each_layer() -> None:
     first, second = grids(layers(LAYER, (*LAYER[:3], 16.0, *LAYER[4:]), other))
     assert (first.title, second.title) == ("BERT-large layer", "GPT-2 medium block")
     assert first.head == LAYER_COLUMNS[1:]
-    assert first.rows == (
+    assert drawn.cells(first) == [
         ("bfloat16", "512", "8", "464", "436", "0.66"),
         ("bfloat16", "512", "16", "464", "436", "0.66"),
-    )
-    assert (first.keys, first.more) == (3, 0)
+    ]
+    assert list(first.numbers) == [3, 4, 5]
 
 
 def test_several_gpus_are_a_range() -> None:
     slow = (*LAYER[:4], 460.5, 436.0, 0.655)
     (grid,) = grids(layers(LAYER), layers(slow, gpu=Gpu(1)))
-    assert grid.rows == (("bfloat16", "512", "8", "460.5 .. 464", "436", "0.655 .. 0.66"),)
+    assert drawn.cells(grid) == [("bfloat16", "512", "8", "460.5 .. 464", "436", "0.655 .. 0.66")]
 
 
 def test_a_published_figure_stands_beside() -> None:
     told = layers((*LAYER, 440.0), (*LAYER[:3], 4.0, *LAYER[4:], ""), more=(PUBLISHED,))
     (grid,) = grids(told, layers(LAYER, gpu=Gpu(1)))
     assert grid.head[-1] == PUBLISHED
-    assert [row[-1] for row in grid.rows] == ["", "440"]  # by batch
+    assert [row[-1] for row in drawn.cells(grid)] == ["", "440"]  # by batch
     mixed = layers((*LAYER, "n/a"), more=(PUBLISHED,))
     (grid,) = grids(mixed, layers((*LAYER, 5.0), gpu=Gpu(1), more=(PUBLISHED,)))
-    assert grid.rows[0][-1] == "n/a, 5"
+    assert drawn.cells(grid)[0][-1] == "n/a, 5"
 
 
 def test_steps_and_parallel_training() -> None:
     steps = Table("train.step", Gpu(0), "train_steps", STEP_COLUMNS, (STEP,))
     first, second = grids(steps, parallel(way("default", "ddp", 1.0, 0.9)))
     assert (first.title, first.head) == ("GPT-2 medium", STEP_COLUMNS[1:])
-    assert first.rows[0][:3] == ("fused", "16", "1")
-    assert (second.title, second.head, second.keys) == (
+    assert drawn.cells(first)[0][:3] == ("fused", "16", "1")
+    assert (second.title, second.head, min(second.numbers)) == (
         "Parallel training",
         parallel_contract.COLUMNS,
         3,
@@ -121,7 +122,7 @@ def test_very_long_tables_are_cut() -> None:
     rows = [(*LAYER[:3], float(n), *LAYER[4:]) for n in range(70)]
     many = [(f"layer {n}", *LAYER[1:]) for n in range(30)]
     found = grids(layers(*rows, *many))
-    assert (len(found[0].rows), found[0].more, len(found)) == (60, 10, 16)
+    assert (len(found[0].rows), found[0].most, len(found)) == (70, 60, 16)
 
 
 ODD: Sequence[Row] = (
@@ -141,7 +142,7 @@ def test_rows_that_are_none_are_left_out() -> None:
 
 
 @each(
-    "table, drawn",
+    "table, known",
     [
         (layers(LAYER), True),
         (layers(more=(PUBLISHED,)), True),
@@ -150,8 +151,8 @@ def test_rows_that_are_none_are_left_out() -> None:
         (Table("c", Gpu(0), "gemm", LAYER_COLUMNS, ()), False),
     ],
 )
-def test_only_tables_that_are_known_are_drawn(table: Table, drawn: bool) -> None:
-    assert training.is_drawn(table) is drawn
+def test_only_tables_that_are_known_are_drawn(table: Table, known: bool) -> None:
+    assert training.is_drawn(table) is known
 
 
 # --- rates against the product ---

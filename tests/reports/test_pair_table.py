@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import drawn
 import faults
 import pages
 import sample_runs
@@ -49,22 +50,23 @@ def closing(run: Run) -> list[str]:
 
 def test_a_sound_machine_has_its_table_on_the_page_and_nothing_at_the_end(tmp_path: Path) -> None:
     run = made(tmp_path / "run", "2x3090ti-bridge")
-    assert [(row.path, row.joined, row.verdict) for row in pair_table.rows(run, ENGLISH)] == [
+    found = drawn.cells(pair_table.table(run, ENGLISH))
+    assert [(row[0], row[1], row[-1]) for row in found] == [
         ("gpu0->gpu1", "NV4", "sound"),
         ("gpu1->gpu0", "NV4", "sound"),
     ]
     assert HEAD not in closing(run)
-    found = pages.page(render.render(run)).xpath("//section[@aria-labelledby='pairs']")
-    text = pages.words(found[0])
+    section = pages.page(render.render(run)).xpath("//section[@aria-labelledby='pairs']")
+    text = pages.words(section[0])
     assert "Paths between GPUs" in text
     assert "gpu0->gpu1" in text
     assert "sources contradict each other" not in text
-    assert found[0].xpath(".//table[@class='heat']")
+    assert section[0].xpath(".//table[@class='heat']")
 
 
 def test_a_contradiction_is_in_the_table_the_closing_block_and_junit(tmp_path: Path) -> None:
     run = made(tmp_path / "run", "2x3090ti-bridge", lying)
-    assert [row.bad for row in pair_table.rows(run, ENGLISH)] == [True, False]
+    assert [row.tone for row in pair_table.table(run, ENGLISH).rows] == ["bad", ""]
     said = closing(run)
     line = said[said.index(HEAD) + 1]
     assert line.startswith("gpu0->gpu1 (0000:")
@@ -76,17 +78,18 @@ def test_a_contradiction_is_in_the_table_the_closing_block_and_junit(tmp_path: P
 
 def test_a_path_outside_its_own_limit_is_named_with_it(tmp_path: Path) -> None:
     run = made(tmp_path / "run", "2x3090ti-bridge", faults.without_bridge)
-    (first, _) = pair_table.rows(run, ENGLISH)
-    assert first.verdict.startswith("outside its limit: ")
-    assert "p2p_gain" in first.verdict
+    first, _ = drawn.cells(pair_table.table(run, ENGLISH))
+    assert first[-1].startswith("outside its limit: ")
+    assert "p2p_gain" in first[-1]
 
 
 def test_a_dead_link_and_errors_of_a_gpu_are_on_its_paths(tmp_path: Path) -> None:
     run = made(tmp_path / "run", "8xh200", dead_link)
-    for row in pair_table.rows(run, ENGLISH):
-        sick = "gpu1" in row.path
-        assert (row.bad, row.errors) == (sick, "7" if sick else "0")
-        assert row.verdict == ("outside its limit: nvlink_active" if sick else "sound")
+    for row in pair_table.table(run, ENGLISH).rows:
+        path, *_, errors, verdict = row.cells
+        sick = "gpu1" in path
+        assert (row.tone, errors) == (("bad", "7") if sick else ("", "0"))
+        assert verdict == ("outside its limit: nvlink_active" if sick else "sound")
 
 
 def test_of_very_many_paths_the_first_are_told(tmp_path: Path) -> None:
@@ -98,5 +101,5 @@ def test_of_very_many_paths_the_first_are_told(tmp_path: Path) -> None:
 
 def test_with_one_gpu_there_is_no_table(tmp_path: Path) -> None:
     run = made(tmp_path / "run", "4090-7950x")
-    assert pair_table.rows(run, ENGLISH) == ()
+    assert not pair_table.table(run, ENGLISH).rows
     assert not pages.page(render.render(run)).xpath("//section[@aria-labelledby='pairs']")

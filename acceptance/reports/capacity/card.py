@@ -1,7 +1,8 @@
 """The capacity card: what a machine trains, how long that takes, and what binds.
 
-Each line has its answer, what went in and where that is from, its formula, the formula's source and
-what it assumes. What a line needs and the run did not measure is named; nothing takes its place.
+Each line is a row of a table: its title, its answer (a function of its own), the symbols of what
+went in, its formula, the formula's source and what it assumes. What a line needs and the run did
+not measure is named; nothing takes its place.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ ALL_REDUCE = "collective_all_reduce"
 CHECKPOINT, WRITE = "storage_checkpoint_write", "storage_write"
 _MEASURED_ACCUMULATION = 4  # of the parallel load's arm with accumulation
 _BILLION = 1e9
+# A line in words, and in its unit: None where something that it needs was not measured.
+Answer = tuple[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,41 +102,6 @@ def card(figures: Figures, question: Question, language: Language) -> Card:
     return _Maker(figures, question, language).card()
 
 
-def rows(told: Card, memory: float | None, language: Language) -> Iterator[tuple[str, ...]]:
-    """The table of memory in words, a row for each stage."""
-    for row in told.memory:
-        if memory is None or row.checkpointed > memory:
-            fits = language("no")
-        elif row.kept > memory:
-            fits = language("with checkpointing")
-        else:
-            fits = language("yes")
-        yield (
-            language("none") if row.stage == 0 else f"ZeRO-{row.stage}",
-            count(row.bytes_a_parameter, language),
-            count(row.largest, language),
-            count(row.largest_lean, language),
-            amount(row.states, "B", language),
-            amount(row.kept, "B", language),
-            amount(row.checkpointed, "B", language),
-            fits,
-        )
-
-
-def heads(language: Language) -> tuple[str, ...]:
-    """The head of the table of memory."""
-    return (
-        language("sharding"),
-        language("bytes a parameter on each GPU"),
-        language("largest model"),
-        language("largest at 12 bytes"),
-        language("the requested model on each GPU"),
-        language("with activations"),
-        language("with checkpointing"),
-        language("fits"),
-    )
-
-
 class _Maker:
     """Makes the lines of one card."""
 
@@ -144,25 +112,271 @@ class _Maker:
         self._rate = figures.step or figures.product
         self._memory = tuple(self._memory_rows())
         self._stage = self._fitting()
+        self._parallel = self._efficiency()
+        self._exchange = self._exchange_of_gradients()
+        self._inputs = self._known_inputs()
 
     def card(self) -> Card:
-        _, lines = self._, [self._largest(), *self._durations(), self._utilisation()]
-        if self._training.gpus > 1:
-            lines += [
-                self._tensor_parallel(),
-                self._head(),
-                *self._data_parallel(),
-                self._bubble(),
-            ]
-        lines += [self._batch(), self._feed(), self._checkpoint()]
+        several = self._training.gpus > 1
+        lines = (*self._computing(), *(self._links() if several else ()), *self._feeding())
         return Card(
             answer=self._answer(lines),
             machine=self._machine(),
             asked=self._asked(),
             memory=self._memory,
-            lines=tuple(lines),
+            lines=lines,
             binds=self._binds(),
             besides=tuple(self._besides()),
+        )
+
+    # --- the lines ---
+
+    def _line(
+        self,
+        name: str,
+        title: str,
+        answer: Answer,
+        unit: str,
+        inputs: str,
+        formula: str,
+        source: str,
+        assumes: str,
+    ) -> Line:
+        """A line; `inputs` are the keys of what goes in, of which the known ones are listed."""
+        known = tuple(self._inputs[key] for key in inputs.split() if key in self._inputs)
+        return Line(name, title, *answer, unit, known, formula, source, assumes)
+
+    def _computing(self) -> Iterator[Line]:
+        """What fits, and how long it takes."""
+        _, one = self._, self._training
+        days = "6 N D / (G x rate x 86400)"
+        yield self._line(
+            "largest_model",
+            _("Largest model by memory"),
+            self._largest(),
+            "parameters",
+            "M G h L s b",
+            "M / (2 + 2 + 12 / G), M / (2 + (2 + 12) / G), M / ((2 + 2 + 12) / G); "
+            "s b h L (10 + 24) B; 2 s b h L + 34 s b h B",
+            "ZeRO, arXiv 1910.02054; arXiv 2205.05198",
+            _(
+                "AdamW with 16 bytes a parameter: bfloat16 weight and gradient (2 + 2), float32 "
+                "weight and two moments (12); with 12 bytes there is no float32 weight. "
+                "Activations are those of attention that keeps no scores. Logits, buffers, "
+                "fragments and the CUDA context are not counted: leave a tenth free."
+            ),
+        )
+        yield self._line(
+            "days",
+            _("Days to train"),
+            self._days(),
+            "days",
+            "N D G step e",
+            days if self._parallel is None else "6 N D / (G x rate x e x 86400)",
+            "arXiv 2001.08361",
+            _(
+                "every GPU keeps the measured rate for the whole time; 6 N D leaves out attention, "
+                "which adds {share} at this context",
+                share=share(formulas.attention_share(self._model, one.context)),
+            ),
+        )
+        if self._figures.product is not None:
+            yield self._line(
+                "days_bound",
+                _("Days at the rate of the matrix product alone"),
+                self._least_days(self._figures.product),
+                "days",
+                "N D G product",
+                days,
+                "arXiv 2001.08361",
+                _("a bound: a training does more than products of matrices"),
+            )
+        yield self._line(
+            "mfu",
+            _("MFU of the measured step"),
+            self._utilisation(),
+            "ratio",
+            "step peak",
+            "rate / peak",
+            "PaLM, arXiv 2204.02311",
+            _("the dense peak, without sparsity; causal attention is counted whole"),
+        )
+
+    def _links(self) -> Iterator[Line]:
+        """What several GPUs wait for."""
+        _ = self._
+        yield self._line(
+            "tensor_parallel",
+            _("Tensor parallelism without waiting for the link"),
+            self._tensor_parallel(),
+            "GPUs",
+            "h product link",
+            "6 h / TP / 2 >= rate / link",
+            _("operations of a layer for each byte that it sends; one way"),
+            _("bfloat16 activations; no overlap of sending and computing is needed below it"),
+        )
+        yield self._line(
+            "head_on_each",
+            _("One head on each GPU"),
+            self._head(),
+            "B/s",
+            "w product link",
+            "rate / (6 w / 2)",
+            _("the rule of tensor parallelism with the width of one head"),
+            _("bfloat16 activations"),
+        )
+        yield self._line(
+            "exchange",
+            _("Exchange of gradients in each update"),
+            self._exchanged(),
+            "s",
+            "N n b s rate bus",
+            "2 (n - 1) / n x 4 N / bus; 6 N s b / rate",
+            "nccl-tests, PERFORMANCE.md",
+            _("data parallel within one machine, float32 gradients, the whole model on each GPU"),
+        )
+        if self._exchange is not None:
+            yield self._line(
+                "exchange_hidden",
+                _("What accumulation hides of it"),
+                self._hidden(self._exchange),
+                "ratio",
+                "N n b s rate bus a",
+                "t / (t + a p); max(0, t - 2/3 p) / (a p + max(0, t - 2/3 p))",
+                _("t of the exchange, p of a micro-batch; backward is two thirds of it"),
+                _("only gradients of the last micro-batch can be sent while it is computed"),
+            )
+        yield self._line(
+            "pipeline_bubble",
+            _("Idle time of a pipeline over all GPUs"),
+            self._bubble(),
+            "ratio",
+            "p m",
+            "(p - 1) / m; (p - 1) / (m + p - 1)",
+            "Megatron-LM, arXiv 2104.04473",
+            _("a formula only: rigproof measures no pipeline; stages are not interleaved"),
+        )
+
+    def _feeding(self) -> Iterator[Line]:
+        """The batch, and what the disk has to do."""
+        _, as_load = self._, self._figures.checkpoint is not None
+        yield self._line(
+            "batch",
+            _("Batch of an update"),
+            self._batch(),
+            "samples",
+            "a machines cards b s",
+            "a x machines x cards x b",
+            _("definition"),
+            _("every GPU takes micro-batches of its own: no tensor and no pipeline parallelism"),
+        )
+        yield self._line(
+            "feed",
+            _("Tokens from the disk"),
+            self._feed(),
+            "ratio",
+            "N n rate feed",
+            "n x rate / (6 N) / feed",
+            _("6 N operations a token, arXiv 2001.08361"),
+            _("tokens of 16 bits, one reader, not in memory before"),
+        )
+        yield self._line(
+            "checkpoint",
+            _("Checkpoint to the disk"),
+            self._checkpoint(),
+            "ratio",
+            "N every t" if as_load else "N every write",
+            "t N / 1e9 / every" if as_load else "16 N / write / every",
+            _("t is for a billion parameters with 16 bytes each, as the load writes them")
+            if as_load
+            else _("sizes as in the table of memory"),
+            _("the training waits; one machine writes the whole model to its fastest disk"),
+        )
+
+    # --- what goes in ---
+
+    def _known_inputs(self) -> dict[str, Input]:
+        """Everything known that goes into a formula, by its key: mostly its symbol."""
+        _, figures, asked, one = self._, self._figures, self._question, self._training
+        model, batch, own = self._model, self._training.batch, _("those of the run")
+        gpus = cards = own
+        if asked.gpus is not None or asked.machines is not None:
+            gpus = _("asked: {machines} x {gpus}", machines=batch.machines, gpus=batch.gpus)
+            cards = own if asked.gpus is None else _("asked")
+        size = _("the largest usual size that fits") if self._stage is not None else ""
+        shape = _("12 L h^2 parameters, h near 128 L")
+        tokens = _("{n} tokens a parameter", n=TOKENS_A_PARAMETER)
+        accumulation = self._origin(asked.accumulation)
+        sheet, bus = _("sheet of {model}", model=figures.sheet or ""), None
+        if self._exchange is not None:
+            bus = figures.all_reduce or figures.link
+        values = (
+            ("M", "M", figures.memory, "B", _("the driver's figure, the smallest GPU")),
+            ("N", "N", model.parameters, "parameters", self._origin(asked.parameters, size)),
+            ("D", "D", one.tokens, "tokens", self._origin(asked.tokens, tokens)),
+            ("G", "G", one.gpus, "GPUs", gpus),
+            ("p", "p", one.gpus, "GPUs", gpus),
+            ("n", "n", batch.gpus, "GPUs", cards),
+            ("cards", "cards", batch.gpus, "GPUs", cards),
+            ("machines", "machines", batch.machines, "", self._origin(asked.machines)),
+            ("h", "h", model.hidden, "", self._origin(asked.hidden, shape)),
+            ("L", "L", model.layers, "layers", self._origin(asked.layers, shape)),
+            ("s", "s", one.context, "tokens", self._origin(asked.context)),
+            ("b", "b", batch.micro, "samples", self._origin(asked.micro)),
+            ("a", "a", batch.accumulation, "micro-batches", accumulation),
+            ("m", "m", batch.accumulation, "micro-batches", accumulation),
+            ("w", "w", HEAD_WIDTH, "", _("assumed")),
+            ("every", "every", one.checkpoint_every, "s", self._origin(asked.checkpoint_every)),
+            ("peak", "peak", figures.peak, "FLOP/s", sheet),
+            *(
+                (key, symbol, figure.value, unit, self._measured(figure, unit, note))
+                for key, symbol, figure, unit, note in (
+                    ("step", "rate", figures.step, "FLOP/s", ""),
+                    ("product", "rate", figures.product, "FLOP/s", ""),
+                    ("rate", "rate", self._rate, "FLOP/s", ""),
+                    ("e", "e", self._parallel, "ratio", ""),
+                    ("link", "link", figures.link, "B/s", self._way()),
+                    ("bus", "bus", bus, "B/s", ""),
+                    ("feed", "feed", figures.feed, "tokens/s", ""),
+                    ("t", "t", figures.checkpoint, "s", ""),
+                    ("write", "write", figures.write, "B/s", ""),
+                )
+                if figure is not None
+            ),
+        )
+        return {
+            key: Input(symbol, value, unit, amount(value, unit, _), origin)
+            for key, symbol, value, unit, origin in values
+            if value is not None
+        }
+
+    def _origin(self, asked: object, why: str = "") -> str:
+        """Where a value is from that is asked for, or else assumed."""
+        if asked is not None:
+            return self._("asked")
+        return self._("assumed: {why}", why=why) if why else self._("assumed")
+
+    def _measured(self, figure: Figure, unit: str, note: str) -> str:
+        """Where a measured value is from; `note` is what else is known of it."""
+        _, name, where = self._, figure.measurement, str(figure.component)
+        origin = _("measured: {name} of {where}", name=name, where=where)
+        if figure.count > 1 and unit in ("B/s", "FLOP/s"):
+            origin = _(
+                "measured: {name} of {where}, the least of {n}",
+                name=name,
+                where=where,
+                n=figure.count,
+            )
+        return _(", ").join(filter(None, (origin, note)))
+
+    def _way(self) -> str:
+        """The way between two GPUs, where the driver tells it."""
+        if self._figures.peer_access is None:
+            return ""
+        return (
+            self._("with peer access")
+            if self._figures.peer_access
+            else self._("through host memory: no peer access")
         )
 
     # --- what is asked ---
@@ -207,75 +421,11 @@ class _Maker:
             accumulation=batch.accumulation,
         )
 
-    def _input(self, symbol: str, value: float, unit: str, origin: str) -> Input:
-        return Input(symbol, value, unit, amount(value, unit, self._), origin)
-
-    def _given(self, symbol: str, value: float, unit: str, asked: object, why: str = "") -> Input:
-        """A value that was asked for, or else assumed."""
-        _ = self._
-        if asked is not None:
-            return self._input(symbol, value, unit, _("asked"))
-        return self._input(
-            symbol, value, unit, _("assumed: {why}", why=why) if why else _("assumed")
-        )
-
-    def _cards(self, symbol: str) -> Input:
-        """The GPUs of one machine."""
-        batch, asked, run = self._training.batch, self._question, self._("those of the run")
-        if asked.gpus is None:
-            return self._input(symbol, batch.gpus, "GPUs", run)
-        return self._input(symbol, batch.gpus, "GPUs", self._("asked"))
-
-    def _measured(self, symbol: str, figure: Figure, unit: str) -> Input:
-        _, where = self._, str(figure.component)
-        origin = _("measured: {name} of {where}", name=figure.measurement, where=where)
-        if figure.count > 1 and unit in ("B/s", "FLOP/s"):
-            origin = _(
-                "measured: {name} of {where}, the least of {n}",
-                name=figure.measurement,
-                where=where,
-                n=figure.count,
-            )
-        return self._input(symbol, figure.value, unit, origin)
-
-    def _parameters(self) -> Input:
-        why = self._("the largest usual size that fits") if self._stage is not None else ""
-        asked = self._question.parameters
-        return self._given("N", self._model.parameters, "parameters", asked, why)
-
-    def _tokens(self) -> Input:
-        why = self._("{n} tokens a parameter", n=TOKENS_A_PARAMETER)
-        return self._given("D", self._training.tokens, "tokens", self._question.tokens, why)
-
-    def _gpus(self, symbol: str = "G") -> Input:
-        _, batch, asked = self._, self._training.batch, self._question
-        if asked.gpus is None and asked.machines is None:
-            return self._input(symbol, self._training.gpus, "GPUs", _("those of the run"))
-        given = _("asked: {machines} x {gpus}", machines=batch.machines, gpus=batch.gpus)
-        return self._input(symbol, self._training.gpus, "GPUs", given)
-
-    def _context(self) -> Input:
-        return self._given("s", self._training.context, "tokens", self._question.context)
-
-    def _micro(self) -> Input:
-        return self._given("b", self._training.batch.micro, "samples", self._question.micro)
-
-    def _accumulated(self, symbol: str) -> Input:
-        asked = self._question.accumulation
-        return self._given(symbol, self._training.batch.accumulation, "micro-batches", asked)
-
-    def _shape(self) -> tuple[Input, Input]:
-        why, asked = self._("12 L h^2 parameters, h near 128 L"), self._question
-        return (
-            self._given("h", self._model.hidden, "", asked.hidden, why),
-            self._given("L", self._model.layers, "layers", asked.layers, why),
-        )
-
-    def _missing(self, names: Sequence[str]) -> str:
+    def _missing(self, names: Sequence[str]) -> Answer:
         listed = self._.listed(names)
-        return self._("not measured in this run: needs one of {names}", names=listed)
+        return self._("not measured in this run: needs one of {names}", names=listed), None
 
-    # --- memory ---
+    # --- memory and time ---
 
     def _memory_rows(self) -> Iterator[MemoryRow]:
         if self._figures.memory is None:
@@ -301,332 +451,151 @@ class _Maker:
         room = self._figures.memory or 0.0
         return next((row.stage for row in self._memory if row.checkpointed <= room), None)
 
-    def _largest(self) -> Line:
-        _, memory = self._, self._figures.memory
-        inputs = [self._gpus(), *self._shape(), self._context(), self._micro()]
-        text, value = _("not shown by the driver: the GPUs' memory"), None
-        if memory is not None:
-            value = self._memory[-1].largest
-            text = amount(value, "parameters", _)
-            if self._training.gpus > 1:
-                text = _(
-                    "{largest} sharded over all GPUs (ZeRO-3), {alone} without sharding",
-                    largest=text,
-                    alone=amount(self._memory[0].largest, "parameters", _),
-                )
-            told = _("the driver's figure, the smallest GPU")
-            inputs.insert(0, self._input("M", memory, "B", told))
-        return Line(
-            "largest_model",
-            _("Largest model by memory"),
-            text,
-            value,
-            "parameters",
-            tuple(inputs),
-            "M / (2 + 2 + 12 / G), M / (2 + (2 + 12) / G), M / ((2 + 2 + 12) / G); "
-            "s b h L (10 + 24) B; 2 s b h L + 34 s b h B",
-            "ZeRO, arXiv 1910.02054; arXiv 2205.05198",
-            _(
-                "AdamW with 16 bytes a parameter: bfloat16 weight and gradient (2 + 2), float32 "
-                "weight and two moments (12); with 12 bytes there is no float32 weight. "
-                "Activations are those of attention that keeps no scores. Logits, buffers, "
-                "fragments and the CUDA context are not counted: leave a tenth free."
-            ),
-        )
+    def _largest(self) -> Answer:
+        _ = self._
+        if not self._memory:
+            return _("not shown by the driver: the GPUs' memory"), None
+        alone, value = self._memory[0].largest, self._memory[-1].largest
+        text = amount(value, "parameters", _)
+        if self._training.gpus > 1:
+            text = _(
+                "{largest} sharded over all GPUs (ZeRO-3), {alone} without sharding",
+                largest=text,
+                alone=amount(alone, "parameters", _),
+            )
+        return text, value
 
-    # --- time ---
+    def _days_at(self, rate: float) -> float:
+        flop = formulas.training_flop(self._model.parameters, self._training.tokens)
+        return formulas.days(flop, self._training.gpus, rate)
 
-    def _durations(self) -> Iterator[Line]:
-        _, figures, one = self._, self._figures, self._training
-        flop = formulas.training_flop(self._model.parameters, one.tokens)
-        given: tuple[Input, ...] = (self._parameters(), self._tokens(), self._gpus())
-        more = formulas.attention_share(self._model, one.context)
-        assumes = _(
-            "every GPU keeps the measured rate for the whole time; 6 N D leaves out attention, "
-            "which adds {share} at this context",
-            share=share(more),
-        )
-        source = "arXiv 2001.08361"
-        if figures.step is not None:
-            rate, formula = figures.step.value, "6 N D / (G x rate x 86400)"
-            inputs = (*given, self._measured("rate", figures.step, "FLOP/s"))
-            efficiency = self._efficiency()
-            if efficiency is not None:
-                rate *= efficiency.value
-                formula = "6 N D / (G x rate x e x 86400)"
-                inputs = (*inputs, self._measured("e", efficiency, "ratio"))
-            value = formulas.days(flop, one.gpus, rate)
-            text = amount(value, "days", _)
-            if efficiency is None and one.gpus > 1:
-                text = _(
-                    "at least {days}: the loss between so many GPUs was not measured",
-                    days=text,
-                )
-            yield Line(
-                "days",
-                _("Days to train"),
-                text,
-                value,
-                "days",
-                inputs,
-                formula,
-                source,
-                assumes,
+    def _days(self) -> Answer:
+        _, step = self._, self._figures.step
+        if step is None:
+            return self._missing(STEPS)
+        kept = 1.0 if self._parallel is None else self._parallel.value
+        value = self._days_at(step.value * kept)
+        text = amount(value, "days", _)
+        if self._parallel is None and self._training.gpus > 1:
+            text = _(
+                "at least {days}: the loss between so many GPUs was not measured",
+                days=text,
             )
-        else:
-            yield Line(
-                "days",
-                _("Days to train"),
-                self._missing(STEPS),
-                None,
-                "days",
-                given,
-                "6 N D / (G x rate x 86400)",
-                source,
-                assumes,
-            )
-        if figures.product is not None:
-            value = formulas.days(flop, one.gpus, figures.product.value)
-            yield Line(
-                "days_bound",
-                _("Days at the rate of the matrix product alone"),
-                _("never less than {days}", days=amount(value, "days", _)),
-                value,
-                "days",
-                (*given, self._measured("rate", figures.product, "FLOP/s")),
-                "6 N D / (G x rate x 86400)",
-                source,
-                _("a bound: a training does more than products of matrices"),
-            )
+        return text, value
+
+    def _least_days(self, product: Figure) -> Answer:
+        value = self._days_at(product.value)
+        return self._("never less than {days}", days=amount(value, "days", self._)), value
 
     def _efficiency(self) -> Figure | None:
-        """The measured efficiency of the way that the asked model needs, on the run's GPUs."""
+        """The measured efficiency of the way that the asked model needs, on the run's GPUs.
+
+        It is that of a step, without which it says nothing.
+        """
         one, figures = self._training, self._figures
-        if one.gpus == 1 or one.batch.machines > 1 or one.batch.gpus != figures.gpus:
+        own = one.gpus > 1 and one.batch.machines == 1 and one.batch.gpus == figures.gpus
+        if figures.step is None or not own:
             return None
-        way = {0: "ddp", 1: "ddp", 2: "zero2"}.get(self._stage or 0, "zero3")
-        if self._stage is None and self._memory:
-            way = "zero3"
+        stage = 3 if self._stage is None and self._memory else self._stage or 0
+        way = {0: "ddp", 1: "ddp", 2: "zero2"}.get(stage, "zero3")
         plain = figures.efficiency(way)
         if one.batch.accumulation >= _MEASURED_ACCUMULATION:
             return figures.efficiencies.get(f"parallel_{way}_efficiency_accumulated") or plain
         return plain
 
-    def _utilisation(self) -> Line:
-        _, figures = self._, self._figures
-        inputs: tuple[Input, ...] = ()
-        value, text = None, self._missing(STEPS)
-        if figures.step is not None:
-            inputs = (self._measured("rate", figures.step, "FLOP/s"),)
-            text = _("no model sheet says this card's peak")
-        if figures.peak is not None:
-            told = _("sheet of {model}", model=figures.sheet or "")
-            inputs = (*inputs, self._input("peak", figures.peak, "FLOP/s", told))
-            if figures.step is not None:
-                value = formulas.mfu(figures.step.value, figures.peak)
-                text = share(value)
-        return Line(
-            "mfu",
-            _("MFU of the measured step"),
-            text,
-            value,
-            "ratio",
-            inputs,
-            "rate / peak",
-            "PaLM, arXiv 2204.02311",
-            _("the dense peak, without sparsity; causal attention is counted whole"),
-        )
+    def _utilisation(self) -> Answer:
+        step, peak = self._figures.step, self._figures.peak
+        if step is None:
+            return self._missing(STEPS)
+        if peak is None:
+            return self._("no model sheet says this card's peak"), None
+        value = formulas.mfu(step.value, peak)
+        return share(value), value
 
     # --- links ---
 
-    def _tensor_parallel(self) -> Line:
+    def _tensor_parallel(self) -> Answer:
         _, product, link = self._, self._figures.product, self._figures.link
-        width, _layers = self._shape()
-        value, text = None, self._missing(LINKS if link is None else PRODUCTS)
-        inputs = (width, *self._product_and_link())
-        if product is not None and link is not None:
-            value = formulas.tensor_parallel_limit(self._model.hidden, product.value, link.value)
-            text = _("up to {number}", number=amount(value, "GPUs", _))
-            if value < 2:
-                text = _(
-                    "none: two GPUs would wait for the link ({number})", number=count(value, _)
-                )
-        return Line(
-            "tensor_parallel",
-            _("Tensor parallelism without waiting for the link"),
-            text,
-            value,
-            "GPUs",
-            inputs,
-            "6 h / TP / 2 >= rate / link",
-            _("operations of a layer for each byte that it sends; one way"),
-            _("bfloat16 activations; no overlap of sending and computing is needed below it"),
-        )
+        if product is None or link is None:
+            return self._missing(LINKS if link is None else PRODUCTS)
+        value = formulas.tensor_parallel_limit(self._model.hidden, product.value, link.value)
+        if value < 2:
+            few = count(value, _)
+            return _("none: two GPUs would wait for the link ({number})", number=few), value
+        return _("up to {number}", number=amount(value, "GPUs", _)), value
 
-    def _product_and_link(self) -> Iterator[Input]:
-        _, figures = self._, self._figures
-        if figures.product is not None:
-            yield self._measured("rate", figures.product, "FLOP/s")
-        if figures.link is not None:
-            one = self._measured("link", figures.link, "B/s")
-            origin = one.origin
-            if figures.peer_access is not None:
-                way = (
-                    _("with peer access")
-                    if figures.peer_access
-                    else _("through host memory: no peer access")
-                )
-                origin = _(", ").join((origin, way))
-            yield Input(one.symbol, one.value, one.unit, one.text, origin)
-
-    def _head(self) -> Line:
+    def _head(self) -> Answer:
         _, product, link = self._, self._figures.product, self._figures.link
-        value, text = None, self._missing(PRODUCTS)
-        if product is not None:
-            value = formulas.head_bandwidth(HEAD_WIDTH, product.value)
-            needed = amount(value, "B/s", _)
-            text = _(
-                "needs {needed} one way, {both} both ways",
-                needed=needed,
-                both=amount(2 * value, "B/s", _),
-            )
-            if link is not None:
-                text = _(
-                    "{text}; the link has {share} of it", text=text, share=share(link.value / value)
-                )
-        width = self._input("w", HEAD_WIDTH, "", _("assumed"))
-        return Line(
-            "head_on_each",
-            _("One head on each GPU"),
-            text,
-            value,
-            "B/s",
-            (width, *self._product_and_link()),
-            "rate / (6 w / 2)",
-            _("the rule of tensor parallelism with the width of one head"),
-            _("bfloat16 activations"),
-        )
+        if product is None:
+            return self._missing(PRODUCTS)
+        value = formulas.head_bandwidth(HEAD_WIDTH, product.value)
+        needed, both = amount(value, "B/s", _), amount(2 * value, "B/s", _)
+        text = _("needs {needed} one way, {both} both ways", needed=needed, both=both)
+        if link is not None:
+            part = share(link.value / value)
+            text = _("{text}; the link has {share} of it", text=text, share=part)
+        return text, value
 
-    def _exchange(self) -> tuple[Exchange, Input] | None:
-        """The exchange of an update within a machine, and the rate that it was reckoned from."""
-        figures, batch = self._figures, self._training.batch
-        bus = figures.all_reduce or figures.link
+    def _exchange_of_gradients(self) -> Exchange | None:
+        """The exchange of an update within a machine."""
+        batch, bus = self._training.batch, self._figures.all_reduce or self._figures.link
         if bus is None or self._rate is None or batch.gpus < 2:
             return None
         size = GRADIENT * self._model.parameters
         seconds = formulas.all_reduce_seconds(size, batch.gpus, bus.value)
-        return (
-            formulas.exchange(seconds, self._pass_seconds(), batch.accumulation),
-            self._measured("bus", bus, "B/s"),
-        )
+        tokens = batch.micro * self._training.context
+        of_pass = formulas.training_flop(self._model.parameters, tokens) / self._rate.value
+        return formulas.exchange(seconds, of_pass, batch.accumulation)
 
-    def _pass_seconds(self) -> float:
-        """Seconds of a micro-batch on a GPU, forward and backward."""
-        assert self._rate is not None
-        one = self._training
-        tokens = one.batch.micro * one.context
-        return formulas.training_flop(self._model.parameters, tokens) / self._rate.value
-
-    def _data_parallel(self) -> Iterator[Line]:
-        _, found = self._, self._exchange()
-        cards = self._cards("n")
-        inputs = [self._parameters(), cards, self._micro(), self._context()]
-        title = _("Exchange of gradients in each update")
-        hidden = _("What accumulation hides of it")
-        source = "nccl-tests, PERFORMANCE.md"
-        formula = "2 (n - 1) / n x 4 N / bus; 6 N s b / rate"
-        assumes = _(
-            "data parallel within one machine, float32 gradients, the whole model on each GPU"
-        )
-        if self._rate is not None:
-            inputs.append(self._measured("rate", self._rate, "FLOP/s"))
+    def _exchanged(self) -> Answer:
+        _, found, batch = self._, self._exchange, self._training.batch
+        if batch.gpus < 2:
+            return _("not measured: the network between machines"), None
         if found is None:
-            names = (*STEPS, *PRODUCTS) if self._rate is None else (ALL_REDUCE, *LINKS)
-            text = self._missing(names)
-            if self._training.batch.gpus < 2:
-                text = _("not measured: the network between machines")
-            yield Line("exchange", title, text, None, "s", tuple(inputs), formula, source, assumes)
-            return
-        cost, bus = found
-        of_pass = self._pass_seconds()
-        yield Line(
-            "exchange",
-            title,
-            _(
-                "{seconds} s beside {computed} s of each micro-batch",
-                seconds=count(cost.seconds, _),
-                computed=count(of_pass, _),
-            ),
-            cost.seconds,
-            "s",
-            (*inputs, bus),
-            formula,
-            source,
-            assumes,
+            return self._missing(
+                (*STEPS, *PRODUCTS) if self._rate is None else (ALL_REDUCE, *LINKS)
+            )
+        text = _(
+            "{seconds} s beside {computed} s of each micro-batch",
+            seconds=count(found.seconds, _),
+            computed=count(found.computed / batch.accumulation, _),
         )
-        yield Line(
-            "exchange_hidden",
-            hidden,
-            _(
-                "with {n} it is {share} of the update if nothing hides it; the last backward pass "
-                "can hide all but {exposed}",
-                n=amount(self._training.batch.accumulation, "micro-batches", _),
-                share=share(cost.unhidden_share),
-                exposed=share(cost.exposed_share),
-            ),
-            cost.exposed_share,
-            "ratio",
-            (*inputs, bus, self._accumulated("a")),
-            "t / (t + a p); max(0, t - 2/3 p) / (a p + max(0, t - 2/3 p))",
-            _("t of the exchange, p of a micro-batch; backward is two thirds of it"),
-            _("only gradients of the last micro-batch can be sent while it is computed"),
-        )
+        return text, found.seconds
 
-    def _bubble(self) -> Line:
-        _, one = self._, self._training
-        ideal, whole = formulas.bubble(one.gpus, one.batch.accumulation)
-        return Line(
-            "pipeline_bubble",
-            _("Idle time of a pipeline over all GPUs"),
-            _(
-                "{ideal} of the ideal time, {whole} of the whole",
-                ideal=share(ideal),
-                whole=share(whole),
-            ),
-            whole,
-            "ratio",
-            (self._gpus("p"), self._accumulated("m")),
-            "(p - 1) / m; (p - 1) / (m + p - 1)",
-            "Megatron-LM, arXiv 2104.04473",
-            _("a formula only: rigproof measures no pipeline; stages are not interleaved"),
+    def _hidden(self, found: Exchange) -> Answer:
+        _ = self._
+        text = _(
+            "with {n} it is {share} of the update if nothing hides it; the last backward pass "
+            "can hide all but {exposed}",
+            n=amount(self._training.batch.accumulation, "micro-batches", _),
+            share=share(found.unhidden_share),
+            exposed=share(found.exposed_share),
         )
+        return text, found.exposed_share
+
+    def _bubble(self) -> Answer:
+        one = self._training
+        ideal, whole = formulas.bubble(one.gpus, one.batch.accumulation)
+        text = self._(
+            "{ideal} of the ideal time, {whole} of the whole",
+            ideal=share(ideal),
+            whole=share(whole),
+        )
+        return text, whole
 
     # --- batch, disk ---
 
-    def _batch(self) -> Line:
+    def _batch(self) -> Answer:
         _, one = self._, self._training
-        batch, asked = one.batch, self._question
-        samples = batch.samples
-        machines = self._given("machines", batch.machines, "", asked.machines)
-        cards = self._cards("cards")
-        seen = max(1, round(one.tokens / one.context))
-        return Line(
-            "batch",
-            _("Batch of an update"),
-            _(
-                "{samples}, {tokens}; {updates} updates, {passes} passes of each GPU in all",
-                samples=amount(samples, "samples", _),
-                tokens=amount(samples * one.context, "tokens", _),
-                updates=count(batch.updates(seen), _),
-                passes=count(batch.passes(seen), _),
-            ),
-            samples,
-            "samples",
-            (self._accumulated("a"), machines, cards, self._micro(), self._context()),
-            "a x machines x cards x b",
-            _("definition"),
-            _("every GPU takes micro-batches of its own: no tensor and no pipeline parallelism"),
+        batch, seen = one.batch, max(1, round(one.tokens / one.context))
+        text = _(
+            "{samples}, {tokens}; {updates} updates, {passes} passes of each GPU in all",
+            samples=amount(batch.samples, "samples", _),
+            tokens=amount(batch.samples * one.context, "tokens", _),
+            updates=count(batch.updates(seen), _),
+            passes=count(batch.passes(seen), _),
         )
+        return text, batch.samples
 
     def _needed(self) -> float | None:
         """Tokens a second that one machine takes."""
@@ -635,37 +604,18 @@ class _Maker:
         each = formulas.tokens_a_second(self._model.parameters, self._rate.value)
         return self._training.batch.gpus * each
 
-    def _feed(self) -> Line:
+    def _feed(self) -> Answer:
         _, feed, needed = self._, self._figures.feed, self._needed()
-        cards = self._cards("n")
-        inputs = [self._parameters(), cards]
-        value, text = None, self._missing(FEEDS if feed is None else (*STEPS, *PRODUCTS))
-        if self._rate is not None:
-            inputs.append(self._measured("rate", self._rate, "FLOP/s"))
-        if feed is not None:
-            inputs.append(self._measured("feed", feed, "tokens/s"))
-        if feed is not None and needed is not None:
-            value = needed / feed.value
-            told = {
-                "needed": amount(needed, "tokens/s", _),
-                "feed": amount(feed.value, "tokens/s", _),
-            }
-            text = (
-                _("keeps up: {needed} are needed, the disk feeds {feed}", **told)
-                if value <= 1
-                else _("does not keep up: {needed} are needed, the disk feeds {feed}", **told)
-            )
-        return Line(
-            "feed",
-            _("Tokens from the disk"),
-            text,
-            value,
-            "ratio",
-            tuple(inputs),
-            "n x rate / (6 N) / feed",
-            _("6 N operations a token, arXiv 2001.08361"),
-            _("tokens of 16 bits, one reader, not in memory before"),
-        )
+        if feed is None or needed is None:
+            return self._missing(FEEDS if feed is None else (*STEPS, *PRODUCTS))
+        value = needed / feed.value
+        told = {
+            "needed": amount(needed, "tokens/s", _),
+            "feed": amount(feed.value, "tokens/s", _),
+        }
+        if value <= 1:
+            return _("keeps up: {needed} are needed, the disk feeds {feed}", **told), value
+        return _("does not keep up: {needed} are needed, the disk feeds {feed}", **told), value
 
     def _checkpoint_seconds(self) -> float | None:
         """Seconds of a checkpoint, as the load wrote it; else at the rate of writing in order."""
@@ -676,41 +626,22 @@ class _Maker:
             return MIXED.total * parameters / figures.write.value
         return None
 
-    def _checkpoint(self) -> Line:
-        _, figures, every = self._, self._figures, self._training.checkpoint_every
-        asked, size = self._question.checkpoint_every, MIXED.total * self._model.parameters
-        inputs = [self._parameters(), self._given("every", every, "s", asked)]
-        value, text = None, self._missing((CHECKPOINT, WRITE))
-        seconds = self._checkpoint_seconds()
-        if seconds is not None:
-            value, kept = seconds / every, (MIXED.total - MIXED.gradient) / MIXED.total
-            text = _(
-                "{size} in {seconds} s, {share} of the time between two; without gradients {less} "
-                "in {fewer} s",
-                size=amount(size, FILE, _),
-                seconds=count(seconds, _),
-                share=share(value),
-                less=amount(kept * size, FILE, _),
-                fewer=count(kept * seconds, _),
-            )
-        formula, source = "16 N / write / every", _("sizes as in the table of memory")
-        if figures.checkpoint is not None:
-            inputs.append(self._measured("t", figures.checkpoint, "s"))
-            formula = "t N / 1e9 / every"
-            source = _("t is for a billion parameters with 16 bytes each, as the load writes them")
-        elif figures.write is not None:
-            inputs.append(self._measured("write", figures.write, "B/s"))
-        return Line(
-            "checkpoint",
-            _("Checkpoint to the disk"),
-            text,
-            value,
-            "ratio",
-            tuple(inputs),
-            formula,
-            source,
-            _("the training waits; one machine writes the whole model to its fastest disk"),
+    def _checkpoint(self) -> Answer:
+        _, seconds = self._, self._checkpoint_seconds()
+        if seconds is None:
+            return self._missing((CHECKPOINT, WRITE))
+        size, kept = MIXED.total * self._model.parameters, 1 - MIXED.gradient / MIXED.total
+        value = seconds / self._training.checkpoint_every
+        text = _(
+            "{size} in {seconds} s, {share} of the time between two; without gradients {less} "
+            "in {fewer} s",
+            size=amount(size, FILE, _),
+            seconds=count(seconds, _),
+            share=share(value),
+            less=amount(kept * size, FILE, _),
+            fewer=count(kept * seconds, _),
         )
+        return text, value
 
     # --- what binds ---
 
@@ -734,8 +665,8 @@ class _Maker:
             return _(
                 "The disk is the bottleneck: a checkpoint takes longer than the time between two."
             )
-        found = self._exchange()
-        if found is not None and found[0].exposed > found[0].computed:
+        found = self._exchange
+        if found is not None and found.exposed > found.computed:
             return _(
                 "The links are the bottleneck: gradients take longer to exchange than the "
                 "GPUs compute; "
@@ -743,14 +674,14 @@ class _Maker:
             )
         if found is None:
             return _("The GPUs' own rate is the bottleneck, as far as was measured.")
-        if found[0].exposed == 0:
+        if found.exposed == 0:
             return _(
                 "The GPUs' own rate is the bottleneck: the last backward pass hides the "
                 "exchange of gradients."
             )
         return _(
             "The GPUs' own rate is the bottleneck: {lost} of an update is waiting for gradients.",
-            lost=share(found[0].exposed_share),
+            lost=share(found.exposed_share),
         )
 
     def _besides(self) -> Iterator[str]:

@@ -75,23 +75,23 @@ def measured(run: Run, sheets: Sequence[Sheet]) -> Figures:
     due = gpus(run.inventory, run.plan.gpus or None)
     judged = [one for one in pair_table.judged(run) if _believable(one)]
     peak, name = _peak(due, sheets)
-    ways = {way: one for way in EFFICIENCIES if (one := _least(judged, way))}
+    ways = {way: one for way in EFFICIENCIES if (one := _best(judged, (way,)))}
     return Figures(
         gpus=len(due),
         model=_model(due),
         memory=_memory(due),
-        product=_first(judged, PRODUCTS, _least),
-        step=_first(judged, STEPS, _least),
+        product=_best(judged, PRODUCTS),
+        step=_best(judged, STEPS),
         peak=peak,
         sheet=name,
         efficiencies=ways,
-        link=_first(judged, LINKS, _least),
+        link=_best(judged, LINKS),
         peer_access=_peer_access(run.inventory, due),
-        all_reduce=_least(judged, "collective_all_reduce"),
-        write=_most(judged, "storage_write"),
+        all_reduce=_best(judged, ("collective_all_reduce",)),
+        write=_best(judged, ("storage_write",), max),
         # seconds: the best has the least
-        checkpoint=_least(judged, "storage_checkpoint_write"),
-        feed=_first(judged, FEEDS, _most),
+        checkpoint=_best(judged, ("storage_checkpoint_write",)),
+        feed=_best(judged, FEEDS, max),
     )
 
 
@@ -115,22 +115,17 @@ def _values(judged: Iterable[Judgement], name: str) -> list[tuple[float, Compone
     ]
 
 
-def _least(judged: Sequence[Judgement], name: str) -> Figure | None:
-    found = _values(judged, name)
-    return Figure(min(found)[0], name, min(found)[1], len(found)) if found else None
-
-
-def _most(judged: Sequence[Judgement], name: str) -> Figure | None:
-    found = _values(judged, name)
-    return Figure(max(found)[0], name, max(found)[1], len(found)) if found else None
-
-
-def _first(
+def _best(
     judged: Sequence[Judgement],
     names: Iterable[str],
-    chosen: Callable[[Sequence[Judgement], str], Figure | None],
+    best: Callable[[list[tuple[float, Component]]], tuple[float, Component]] = min,
 ) -> Figure | None:
-    return next((one for name in names if (one := chosen(judged, name))), None)
+    """The first of these that was measured; of its components the least, unless told otherwise."""
+    for name in names:
+        if found := _values(judged, name):
+            value, where = best(found)
+            return Figure(value, name, where, len(found))
+    return None
 
 
 def _peak(due: Sequence[Gpu], sheets: Sequence[Sheet]) -> tuple[float | None, str | None]:

@@ -21,14 +21,12 @@ from acceptance.reports.page.sections import SECTIONS, page_run
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
 
-MOST_ROWS = 60  # of one table; the journal has all
-
 
 @functools.cache  # reading the templates takes longer than filling them in
 def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.reports.page")
     environment.filters.update(duration=reports_text.duration)
-    environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
+    environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH)
     return environment
 
 

@@ -16,6 +16,7 @@ from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports import languages, pair_table, summary, verified_load
 from acceptance.reports.capacity import card, figures
+from acceptance.reports.capacity import report as capacity_report
 from acceptance.reports.capacity.question import Question
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.page import (
@@ -26,16 +27,17 @@ from acceptance.reports.page import (
     machine,
     overview,
     peaks,
+    power_pulses,
     run_log,
     storage,
     tables,
     timeline,
     topology,
-    train,
     training,
 )
 from acceptance.reports.page.cards import MeasurementKey
 from acceptance.reports.page.timeline import Timeline
+from acceptance.reports.report import Line, Picture
 from acceptance.wording import words
 
 
@@ -170,22 +172,20 @@ def measurements(page: PageRun) -> Content:
 
 def pairs(page: PageRun) -> Content | None:
     """What the run says of each path between two GPUs, as one table with its heat maps."""
-    found = pair_table.rows(page.run, page.language)
-    if not found:
+    language, found = page.language, pair_table.table(page.run, page.language)
+    if not found.rows:
         return None
-    told = [
-        (
-            name,
-            heat.pairs(one for one in pair_table.judged(page.run) if one.due.measurement == name),
-        )
+    judged = list(pair_table.judged(page.run))
+    maps = [
+        (name, heat.pairs(one for one in judged if one.due.measurement == name))
         for name in ("p2p_write", "collective_send_receive")
     ]
-    values = {
-        "rows": found,
-        "heads": pair_table.heads(page.language),
-        "maps": [(name, matrix) for name, matrix in told if matrix is not None],
-    }
-    return Content(page.language("Paths between GPUs"), values)
+    about = language(
+        "Each row is one direction. Rates in GB/s: write and read by nvbandwidth, P2P on and off "
+        "by p2pBandwidthLatencyTest, NCCL as it comes and with P2P off."
+    )
+    picture = Picture("pair_maps.html.j2", {"maps": [one for one in maps if one[1] is not None]})
+    return Content(language("Paths between GPUs"), {"parts": (Line(about, "soft"), picture, found)})
 
 
 def telemetry(page: PageRun) -> Content | None:
@@ -205,13 +205,13 @@ def telemetry(page: PageRun) -> Content | None:
     return Content(page.language("Over time"), values)
 
 
-def pulse_trains(page: PageRun) -> Content | None:
+def pulses(page: PageRun) -> Content | None:
     """Power and clock in the first wave of the power steps."""
     drawn = [
         (one, one.step and words.message(one.step, page.language))
-        for one in train.trains(page.run.entries)
+        for one in power_pulses.waves(page.run.entries)
     ]
-    return Content(page.language("Power steps"), {"trains": drawn}) if drawn else None
+    return Content(page.language("Power steps"), {"waves": drawn}) if drawn else None
 
 
 def tested_filesystems(page: PageRun) -> Content | None:
@@ -242,23 +242,23 @@ def capacity(page: PageRun) -> Content | None:
     if not found.gpus or not (found.product or found.step):
         return None
     made = card.card(found, Question(), page.language)
-    values = {
-        "card": made,
-        "rows": list(card.rows(made, found.memory, page.language)),
-        "heads": card.heads(page.language),
-    }
-    return Content(page.language("What this machine trains"), values)
+    other = page.language(
+        "For another model type `rigproof capacity RUN --parameters 13B --tokens 1T` (`--help` "
+        "lists all options)."
+    )
+    parts = capacity_report.parts(made, found.memory, page.language, why=True)
+    return Content(page.language("What this machine trains"), {"parts": [*parts, Line(other)]})
 
 
 def text_tables(page: PageRun) -> Content | None:
     """The tables that the checks recorded, but for those that are drawn."""
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
-    drawn = {train.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
+    drawn = {power_pulses.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
     found = tables.text_tables(
         (one for one in recorded if one.name not in drawn and not training.is_drawn(one)),
         page.language,
     )
-    return Content(page.language("Tables"), {"tables": found}) if found else None
+    return Content(page.language("Tables"), {"parts": found}) if found else None
 
 
 def events(page: PageRun) -> Content | None:
@@ -306,15 +306,15 @@ SECTIONS = (
     Section("unjudged", "cards.html.j2", unjudged),
     Section("warned", "cards.html.j2", warned, listed=False),
     Section("waived", "cards.html.j2", waived, listed=False),
-    Section("capacity", "capacity.html.j2", capacity),
+    Section("capacity", "parts_section.html.j2", capacity),
     Section("machine", "machine.html.j2", machine_as_found),
-    Section("pairs", "pairs.html.j2", pairs),
+    Section("pairs", "parts_section.html.j2", pairs),
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
-    Section("train", "train.html.j2", pulse_trains),
+    Section("train", "power_pulses.html.j2", pulses),
     Section("training", "training.html.j2", trained),
     Section("storage", "storage.html.j2", tested_filesystems),
-    Section("tables", "tables.html.j2", text_tables),
+    Section("tables", "parts_section.html.j2", text_tables),
     Section("events", "events.html.j2", events, listed=False),
     Section("untold", "untold.html.j2", untold),
     Section("provenance", "provenance.html.j2", provenance),

@@ -33,6 +33,8 @@ from acceptance.machine.inventory import Inventory
 from acceptance.reports import pair_table, summary
 from acceptance.reports.page import bars
 from acceptance.reports.page.curves import Plot
+from acceptance.reports.report import Row
+from acceptance.reports.report import Table as Grid
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
 
@@ -55,15 +57,6 @@ class Figure:
     value: str
     limit: str
     mark: str
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of text: the head, and rows of as many cells."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +233,7 @@ def _grids(tables: Sequence[Table], language: Language) -> Iterator[Grid]:
             rows.append((ways[table.name], *(_cell(row[1]) for row in cells)))
     if rows:
         title = language("Microseconds in which this share of the requests was answered")
-        yield Grid(title, ("", *head), tuple(rows))
+        yield _grid(title, ("", *head), rows)
     yield from _arms(tables, language)
 
 
@@ -268,7 +261,11 @@ def _arms(tables: Sequence[Table], language: Language) -> Iterator[Grid]:
             language("us, half of the windows"),
             language("us, 99 of 100"),
         )
-        yield Grid(language("Random windows of a memory-mapped token file"), heads, tuple(rows))
+        yield _grid(language("Random windows of a memory-mapped token file"), heads, rows)
+
+
+def _grid(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
+    return Grid([*map(Row, rows)], head, range(1, len(head)), -1, title)
 
 
 def _cell(value: float | str) -> str:

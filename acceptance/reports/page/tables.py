@@ -5,31 +5,26 @@ There is one a GPU, with one column a format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from acceptance.core.evidence import Table
+from acceptance.core import evidence
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component
+from acceptance.reports.report import Row, Table
+
+MOST_ROWS = 60  # of one table; the journal has all
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """One table as text: `title`, the head, and rows of one cell per column."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def text_tables(tables: Iterable[Table], language: Language = ENGLISH) -> tuple[TextTable, ...]:
+def text_tables(
+    tables: Iterable[evidence.Table], language: Language = ENGLISH
+) -> tuple[Table, ...]:
     """Merge tables of one check and component that have the same first column.
 
     They are joined row by row; a missing cell is empty. A table with a repeated first cell stays by
     itself.
     """
-    groups: dict[tuple[str, Component, str, str], list[Table]] = {}
+    groups: dict[tuple[str, Component, str, str], list[evidence.Table]] = {}
     for table in tables:
         if table.columns:
             firsts = [row[0] for row in table.rows if row]
@@ -45,12 +40,12 @@ def text_tables(tables: Iterable[Table], language: Language = ENGLISH) -> tuple[
     )
 
 
-def _by_itself(table: Table, language: Language) -> TextTable:
+def _by_itself(table: evidence.Table, language: Language) -> Table:
     rows = tuple(tuple(_cell(cell) for cell in row) for row in table.rows)
     title = language(
         "{label}: {text}", label=_title(table.check, table.component, language), text=table.name
     )
-    return TextTable(title, table.columns, rows)
+    return _table(title, table.columns, rows)
 
 
 def _title(check: str, component: Component, language: Language) -> str:
@@ -58,8 +53,8 @@ def _title(check: str, component: Component, language: Language) -> str:
 
 
 def _beside(
-    check: str, component: Component, key: str, tables: list[Table], language: Language
-) -> TextTable:
+    check: str, component: Component, key: str, tables: list[evidence.Table], language: Language
+) -> Table:
     first = list(dict.fromkeys(row[0] for table in tables for row in table.rows if row))
     first.sort(key=lambda cell: (isinstance(cell, str), cell))
     head = [key]
@@ -69,7 +64,12 @@ def _beside(
             head.append(f"{table.name.removesuffix('_by_size')} {name}")
             columns.append({row[0]: row[place] for row in table.rows if len(row) > place})
     rows = tuple((_cell(one), *(_cell(column.get(one, "")) for column in columns)) for one in first)
-    return TextTable(_title(check, component, language), tuple(head), rows)
+    return _table(_title(check, component, language), head, rows)
+
+
+def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    numbers = range(len(head))
+    return Table([*map(Row, rows)], head, numbers, -1, title, MOST_ROWS)
 
 
 def _cell(value: float | str) -> str:

@@ -31,11 +31,12 @@ from acceptance.loads.train.step_contract import (
     STEP_READINGS,
     STEP_TABLE,
 )
-from acceptance.reports import pair_table
+from acceptance.reports import pair_table, report
 from acceptance.reports.page import bars
+from acceptance.reports.page.tables import MOST_ROWS
+from acceptance.reports.report import Table as Grid
 
 PUBLISHED = "published TFLOP/s"  # a last column of tables that a published one can stand beside
-MOST_ROWS = 60  # of a table on the page; the journal has all
 MOST_GROUPS = 16
 MOST_READ = 2000  # rows of a recorded table that are looked at
 TOP = 1.2  # the highest efficiency that is drawn
@@ -51,17 +52,6 @@ _COLUMNS = {
 # Layers by the names that people know them by.
 _TITLES: Mapping[str, str] = {name: shape.name for name, shape in LAYERS.items()}
 Row = tuple[float | str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of text: the first `keys` columns say what a row is of. `more` rows are left out."""
-
-    title: str
-    head: tuple[str, ...]
-    keys: int
-    rows: tuple[tuple[str, ...], ...]
-    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +181,17 @@ def _merged(rows: Iterable[Row], keys: int) -> dict[tuple[str, ...], list[Row]]:
 def _grid(
     title: str, head: tuple[str, ...], keys: int, rows: Mapping[tuple[str, ...], list[Row]]
 ) -> Grid:
-    """A table as wide as its widest row, the last column being that of published figures."""
+    """A table as wide as its widest row, the last column being that of published figures.
+
+    The first `keys` columns say what a row is of.
+    """
     width = keys + max(len(cells) for same in rows.values() for cells in same)
     shown = [
         (*key, *(_range(cells) for cells in zip_longest(*same, fillvalue="")))
-        for key, same in list(rows.items())[:MOST_ROWS]
+        for key, same in rows.items()
     ]
-    filled = ((*row, *("",) * (width - len(row))) for row in shown)
-    return Grid(title, head[:width], keys, tuple(filled), max(0, len(rows) - MOST_ROWS))
+    filled = [report.Row((*row, *("",) * (width - len(row)))) for row in shown]
+    return Grid(filled, head[:width], range(keys, width), -1, title, MOST_ROWS)
 
 
 def _range(cells: Sequence[float | str]) -> str:

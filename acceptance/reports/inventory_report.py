@@ -1,4 +1,4 @@
-"""The observed machine on the terminal: a row for each part, and what to do with it."""
+"""The report of the observed machine: a row for each part, and what to do with it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from collections.abc import Iterator
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.machine.inventory import Inventory
-from acceptance.reports import grid
 from acceptance.reports.page import machine
-from acceptance.reports.terminal import Terminal
+from acceptance.reports.report import Line, Report, Row, Section, Table
 from acceptance.wording import words
 
 
-def show(inventory: Inventory, screen: Terminal, language: Language = ENGLISH) -> None:
-    """Print the parts as they were observed, and the next command."""
-    rows = [*machine.parts(inventory, language), *_gpus(inventory, language)]
-    grid.show(screen.console, [("", row) for row in rows], right=2, watched=screen.watched)
-    screen.path(
-        language("{label}: {text}", label=language("next"), text="rigproof inventory --write FILE")
+def report(inventory: Inventory, language: Language = ENGLISH) -> Report:
+    """The parts as they were observed, and the next command."""
+    rows = (*machine.parts(inventory, language), *_gpus(inventory, language))
+    write = language(
+        "{label}: {text}", label=language("next"), text="rigproof inventory --write FILE"
     )
-    screen.say(
-        language("It drafts a machine file from this; with --json all that was read is printed.")
-    )
+    then = language("It drafts a machine file from this; with --json all that was read is printed.")
+    parts = (Table([*map(Row, rows)], mark=-1), Line(write, exact=True), Line(then))
+    return Report(language("The machine as found"), (Section("", parts),))
 
 
 def _gpus(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The pulse train: power and clock at the beginning of the first wave of the power steps."""
+"""Power pulses: power and clock at the beginning of the first wave of the power steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.message import Message, Quantity
 from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, Note
-from acceptance.reports.page.train import Train, trains
+from acceptance.reports.page.power_pulses import Wave, waves
 
 CHECK = "power.pulses"
 COLUMNS = ("s", "W", "MHz")
@@ -31,8 +31,8 @@ def table(
     return Table(CHECK, gpu, "power_train", columns, rows)
 
 
-def drawn(*bodies: AnyBody) -> list[Train]:
-    return list(trains(journals.entries([CheckStarted(CHECK), *bodies])))
+def drawn(*bodies: AnyBody) -> list[Wave]:
+    return list(waves(journals.entries([CheckStarted(CHECK), *bodies])))
 
 
 def test_the_gpus_of_a_wave_share_a_scale() -> None:

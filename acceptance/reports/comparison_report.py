@@ -1,8 +1,8 @@
-"""The words of a comparison for page and terminal: heads, cells of rows, and the closing line."""
+"""The report of a comparison: what is worse first, and a closing line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
@@ -12,16 +12,98 @@ from acceptance.history.comparison import (
     Comparison,
     ComparisonRow,
     DifferenceKind,
+    OutcomeChange,
     ValueChange,
 )
 from acceptance.history.noise import Spread
 from acceptance.reports import headline, summary
 from acceptance.reports.locations import Location, Locations
+from acceptance.reports.report import NONE, Line, Report, Row, Section, Table, Tone
 from acceptance.reports.text import duration
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
 
-NONE = "-"  # an empty cell
+_TONES: dict[DifferenceKind, Tone] = {
+    "worse": "bad",
+    "lost": "bad",
+    "better": "good",
+    "gained": "good",
+    "same": "soft",
+    "incomparable": "soft",
+}
+
+
+def report(
+    comparison: Comparison, language: Language = ENGLISH, *, everything: bool = True
+) -> Report:
+    """The report; `everything` has the measurements within the noise too."""
+    rest = _rest(comparison, language)
+    if not everything:
+        rest = language("{rest} (--all shows them)", rest=rest)
+    tone: Tone = "bad" if comparison.worse else "good"
+    return Report(
+        language("Comparison"),
+        (*_sections(comparison, everything, language), Section("", (Line(rest),))),
+        Line(_closing(comparison, language), "other" if comparison.proves_nothing else tone),
+    )
+
+
+def _sections(comparison: Comparison, everything: bool, _: Language) -> Iterator[Section]:
+    letters = [letter(place) for place in range(len(comparison.runs))]
+    values = range(4, 5 + len(letters))
+    head = (_("run"), _("host"), _("verdict"), _("profile"), _("duration"))
+    yield Section(
+        _("The runs"),
+        (
+            Table([Row(cells) for cells in _runs(comparison, _)], ("", *head), (5,), -1),
+            *(Line(text) for text in _headlines(comparison, _)),
+            *(Line(text, "other") for text in _opening(comparison, _)),
+        ),
+    )
+    if comparison.outcomes:
+        outcomes = [_outcome(one, _) for one in comparison.outcomes]
+        table = Table(outcomes, (_("against A"), _("check"), *letters))
+        yield Section(_("Outcomes that are not the same"), (table,))
+    columns = (_("against A"), _("measurement"), _("component"), _("unit"), *letters, _("noise"))
+    listed = [_row(row, _) for row in comparison.of_kind(*REPORTED_KINDS)]
+    if listed:
+        lines = (Line(_("noise of {line}", line=line), "soft") for line in _bases(comparison, _))
+        yield Section(_("Measurements outside the noise"), (Table(listed, columns, values), *lines))
+    if comparison.differences:
+        texts = [
+            Row((str(part.component) or _("machine"), part.name, *_shown(part.values)))
+            for part in comparison.differences
+        ]
+        table = Table(texts, (_("component"), _("fact"), *letters))
+        yield Section(_("What the runs do not have in common"), (table,))
+    others = [_row(row, _) for row in comparison.rows if row.kind not in REPORTED_KINDS]
+    if everything and others:
+        yield Section(_("All other measurements"), (Table(others, columns, values),))
+
+
+def _shown(texts: Iterable[str | None]) -> Iterator[str]:
+    return (text or NONE for text in texts)
+
+
+def _outcome(change: OutcomeChange, language: Language) -> Row:
+    name = change.check or language("the whole run")
+    cells = (kind_word(change.kind, language), name, *_shown(change.outcomes))
+    return Row(cells, _TONES.get(change.kind, "other"))
+
+
+def _row(row: ComparisonRow, language: Language) -> Row:
+    cells = (
+        kind_word(row.kind, language),
+        row.measurement,
+        str(row.component),
+        row.unit,
+        *_values(row, language),
+        _allowed(row, language),
+    )
+    below = {1: row.check}
+    if row.why:
+        below[len(cells) - 1] = language.text(row.why)
+    return Row(cells, _TONES.get(row.kind, "other"), below)
 
 
 def letter(place: int) -> str:
@@ -45,7 +127,7 @@ def kind_word(kind: DifferenceKind, language: Language = ENGLISH) -> str:
     return marks[kind]
 
 
-def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
+def _values(row: ComparisonRow, language: Language) -> tuple[str, ...]:
     """One cell per run: its value, and the difference from the first run's."""
     shown = [language("not measured") if value is None else number(value) for value in row.values]
     due = [True, *(change.kind != "gone" for change in row.changes)]
@@ -69,7 +151,7 @@ def _beside(text: str, change: ValueChange, language: Language) -> str:
     return language.noted(text, f"{share:+.0f} %" if abs(share) >= 100 else f"{share:+.1f} %")
 
 
-def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
+def _allowed(row: ComparisonRow, language: Language) -> str:
     """The allowed noise, the largest among the later runs; NONE if nothing was compared."""
     spreads = [change.spread for change in row.changes if change.spread is not None]
     if not spreads:
@@ -87,7 +169,7 @@ def _size(spread: Spread, unit: str, language: Language) -> str:
     )
 
 
-def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:
+def _bases(comparison: Comparison, language: Language) -> tuple[str, ...]:
     """The basis of the noise of every listed row, once each with its measurements."""
     found: dict[str, dict[str, None]] = {}
     for row in comparison.of_kind(*REPORTED_KINDS):
@@ -101,7 +183,7 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
     )
 
 
-def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
+def _opening(comparison: Comparison, language: Language) -> Iterator[str]:
     """What the reader must know first: evidence that is not whole, other machines, moved parts,
     replaced parts.
     """
@@ -138,7 +220,7 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
             )
 
 
-def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tuple[str, ...]]:
+def _runs(comparison: Comparison, language: Language) -> Iterator[tuple[str, ...]]:
     """One row per run: letter, name, host, verdict, profile, and duration."""
     for place, run in enumerate(comparison.runs):
         verdict = run.verdict
@@ -159,7 +241,7 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
         )
 
 
-def headlines(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
+def _headlines(comparison: Comparison, language: Language) -> Iterator[str]:
     """What each run that did not pass found, by the run's letter."""
     for place, run in enumerate(comparison.runs):
         verdict = run.verdict
@@ -171,7 +253,7 @@ def headlines(comparison: Comparison, language: Language = ENGLISH) -> Iterator[
             yield language("{label}: {text}", label=letter(place), text=about)
 
 
-def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
+def _rest(comparison: Comparison, language: Language) -> str:
     """The counts of the rows that are not listed."""
     within, gone = len(comparison.of_kind("same")), len(comparison.of_kind("gone", "new"))
     parts = [language("{number} within the noise", number=within)]
@@ -182,7 +264,7 @@ def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
     return language("other measurements: {told}", told=language(", ").join(parts))
 
 
-def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
+def _closing(comparison: Comparison, language: Language) -> str:
     """The closing line: whether anything is worse, and how much; or that nothing is proved."""
     bad = len(comparison.of_kind(*BAD))
     checks = sum(one.kind in BAD for one in comparison.outcomes)

@@ -26,7 +26,7 @@ MOST_GPUS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Train:
+class Wave:
     """The wave of one check: its step as the journal names it, its GPUs, its plots.
 
     `width` is that of the picture, whole half seconds.
@@ -44,7 +44,7 @@ class Train:
         return tuple(number(self.width * part / 400) for part in range(5))
 
 
-def trains(entries: Iterable[Entry]) -> Iterator[Train]:
+def waves(entries: Iterable[Entry]) -> Iterator[Wave]:
     """The first wave of each check that recorded one, in the order of the checks."""
     steps: dict[str, Message] = {}
     found: dict[str, dict[Component, list[tuple[float, ...]]]] = {}
@@ -64,7 +64,7 @@ def trains(entries: Iterable[Entry]) -> Iterator[Train]:
                 own[body.component] = rows
     for name, tracks in found.items():
         if tracks:
-            yield _train(name, steps.get(name), tracks)
+            yield _wave(name, steps.get(name), tracks)
 
 
 def _rows(table: Table) -> Iterator[tuple[float, ...]]:
@@ -75,9 +75,9 @@ def _rows(table: Table) -> Iterator[tuple[float, ...]]:
             yield cells
 
 
-def _train(
+def _wave(
     check: str, step: Message | None, tracks: dict[Component, list[tuple[float, ...]]]
-) -> Train:
+) -> Wave:
     seconds = max(row[0] for rows in tracks.values() for row in rows)
     plots = []
     for column, (metric, unit, rounding) in enumerate(_STEPS, start=1):
@@ -92,4 +92,4 @@ def _train(
         shown = (number(value) for value in (0.0, top, min(values), max(values)))
         plots.append(Plot(metric, unit, lines, *shown))
     width = 50 * max(1, math.ceil(2 * seconds))
-    return Train(check, step, tuple(sorted(tracks)), width, tuple(plots))
+    return Wave(check, step, tuple(sorted(tracks)), width, tuple(plots))

@@ -1,0 +1,105 @@
+"""A report of every kind of part, drawn on a terminal and as a page."""
+
+from __future__ import annotations
+
+import drawn
+import pages
+import translated
+from cases import each
+
+from acceptance.reports.page import report_page
+from acceptance.reports.report import Answer, Items, Line, Report, Row, Section, Table
+
+COMMAND = "rigproof accept --machine " + "x" * 100
+TABLE = Table(
+    (
+        Row(("one", "5", "text"), "bad", {1: "small print"}),
+        Row(("two", "500", "word " * 20), "good"),
+        Row(("three", "50", "text"), values=(1.0, 2.0, 3.0)),
+    ),
+    ("name", "value", "more", "values"),
+    (1,),
+)
+
+
+def made(*parts: Line | Items | Answer | Table) -> Report:
+    sections = (Section("", parts), Section("First", parts, "other"), Section("Last", ()))
+    return Report("A title", sections, Line("The end", "bad"))
+
+
+EVERYTHING = made(
+    Line("A sentence of many words that a narrow window has to break somewhere."),
+    Line(COMMAND, exact=True),
+    Items([f"item {number}" for number in range(300)]),
+    Answer("How long", "5 days", ("because",)),
+    TABLE,
+)
+
+
+def test_a_terminal_ends_with_the_closing_line_and_sets_sections_apart() -> None:
+    shown = drawn.lines(EVERYTHING)
+    assert shown[-3:] == ["", "Last", "The end"]
+    assert shown[shown.index("First") - 1] == ""
+    assert "A title" not in shown
+    assert shown[shown.index("How long: 5 days") + 1] == "because"
+
+
+def test_a_page_begins_with_the_closing_line() -> None:
+    shown = drawn.page(EVERYTHING)
+    assert pages.words(shown.find(".//h1")) == "The end"
+    assert pages.words(drawn.page(Report("A title", ())).find(".//h1")) == "A title"
+    (first,) = shown.xpath(".//h2[. = 'First']")
+    assert shown.xpath(f".//section[@aria-labelledby = '{first.get('id')}']")
+
+
+def test_an_endless_list_is_cut_and_says_so() -> None:
+    shown = drawn.lines(made(Items([f"item {number}" for number in range(300)])))
+    assert shown[18:21] == ["item 18", "item 19", "and 280 more"]
+    page = drawn.page(made(Items([f"item {number}" for number in range(300)])))
+    (first, _) = page.xpath(".//section[ul]")
+    assert (len(first.xpath("ul/li")), len(first.xpath("details/ul/li"))) == (20, 180)
+    assert "and 100 more" in pages.words(page)
+    few = drawn.lines(made(Items(["item"] * 20)))
+    assert not any("more" in line for line in few)
+
+
+def test_small_print_is_for_a_page_and_letters_of_a_series_for_a_terminal() -> None:
+    shown = "\n".join(drawn.lines(made(TABLE)))
+    assert "small print" not in shown
+    assert "▁" in shown
+    page = pages.words(drawn.page(made(TABLE)))
+    assert "small print" in page
+    assert "▁" not in page
+
+
+def test_every_table_of_a_page_has_a_name_and_its_heads_a_scope() -> None:
+    shown = drawn.page(EVERYTHING)
+    assert [table.getparent().get("aria-label") for table in shown.iter("table")] == [
+        "A title",
+        "First",
+    ]
+    assert all(head.get("scope") for head in shown.iter("th"))
+
+
+@each("width", [120, 60, 30])
+def test_a_narrow_terminal_breaks_lines_and_loses_nothing(width: int) -> None:
+    shown = drawn.window(EVERYTHING, width)
+    assert COMMAND in shown, "a command is never broken"
+    letters = "".join(part for part in shown if part.isalnum())
+    for word in ("500", "somewhere", "280", "three"):
+        assert word in letters
+
+
+@each("tone, style", [("bad", "\x1b[1;31m"), ("good", "\x1b[32m")])
+def test_a_tone_is_a_colour_of_the_row(tone: str, style: str) -> None:
+    shown = drawn.window(made(TABLE), 120).splitlines()
+    assert any(style in line for line in shown if ("one" if tone == "bad" else "two") in line)
+
+
+def test_another_language() -> None:
+    words = translated.language({"Contents": "Inhalt"}, "zh-CN")
+    shown = report_page.render(made(), words)
+    assert '<html lang="zh-CN">' in shown
+    assert "Inhalt" in report_page.render(
+        Report("x", (Section("a", ()), Section("b", ()), Section("c", ()))), words
+    )
