@@ -102,7 +102,8 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | fold_properties expect/every_limit",
         "declared": "fleet/fleet_ending machine/declared_facts",
         "disk_error": "disk_error | tools/fio tools/stress_ng tools/stressapptest",
-        "dtype": "dtype | expect/architecture expect/expect_compute expect/sheet_limits",
+        "dtype": "dtype | expect/architecture expect/expect_compute expect/limit_lint"
+        " expect/sheet_limits",
         "evidence": "record | journal/segment",
         "finding": "fold",
         "fold": "fold verdict_strays verdict_excused verdict_postponed"
@@ -189,7 +190,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "train/step_contract": "step_contract contract | tools/train_recordings suites/train_steps",
     },
     "expect": {
-        "architecture": "architecture | expect_compute expect_gpu sheet_limits",
+        "architecture": "architecture | expect_compute expect_gpu limit_lint sheet_limits",
         "basis": "sheet_figures | tools/read_sheet",
         "ceiling": "ceiling | machine/synthetic_machines training_limits",
         "collective": "collective_limits",
@@ -212,7 +213,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",
-        "sheet": "sheet | sheet_limits architecture expect_gpu",
+        "sheet": "sheet | limit_lint sheet_limits architecture expect_gpu",
         "sheet_figures": "sheet_figures | tools/read_sheet sheet",
         "site_families": "site_families",
         "site_sheets": "site_sheets | run/site_sheet_runs",
