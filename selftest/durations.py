@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
-from acceptance.diagnosis.laps import Laps, Turn
+from acceptance.diagnosis.laps import Laps, Slot
 from selftest import drawn_runs
 from selftest.drawn_runs import Machine, named
 from selftest.probe import CERTAIN, cut, first
@@ -23,7 +23,7 @@ GAP_S, GAP_SHARE = 0.31, 0.002
 # Of `accept`: 240 s in two laps of seven formats.
 TURN_S = 17.0
 FORMATS = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
-CLOCK_NOISE = 0.005  # of a turn's mean; two of them make the 0.007 of burn_clock_kept
+CLOCK_NOISE = 0.005  # of a slot's mean; two of them make the 0.007 of burn_clock_kept
 STEPS_S = tuple(step / 20 for step in range(1, 401))  # up to 20 s
 
 
@@ -63,7 +63,7 @@ def lasting(runs: int, seed: int) -> tuple[Sensitivity, ...]:
             ),
             f"{_seconds(halved[0], 'fails')}, {_seconds(halved[1], 'warns')}",
             _before(halved[1], ", in some runs"),
-            "burn_clock_kept: a format's mean clock in the last lap against the first, turns of "
+            "burn_clock_kept: a format's mean clock in the last lap against the first, slots of "
             "17 s; at a random moment, so that it "
             "may fall on two formats",
         ),
@@ -128,16 +128,16 @@ def _kept(dice: random.Random, lasts: float) -> float:
     """What is left of the clock, by the rule of the burn, where half of it is lost for so long
     in the last lap.
     """
-    turns, lap_s = [], TURN_S * len(FORMATS)
+    slots, lap_s = [], TURN_S * len(FORMATS)
     for lap in (0, 1):
         for place, name in enumerate(FORMATS):
             begin = 1000.0 + lap * lap_s + place * TURN_S
-            turns.append(Turn(lap, name, begin, begin + TURN_S))
-    clocks = [dice.gauss(1.0, CLOCK_NOISE) for _ in turns]
+            slots.append(Slot(lap, name, begin, begin + TURN_S))
+    clocks = [dice.gauss(1.0, CLOCK_NOISE) for _ in slots]
     begin = 1000.0 + lap_s + dice.uniform(0, lap_s - lasts)
     points = []
     for stamp in _stamps(dice, 2 * lap_s):
-        clock = 1500.0 * clocks[min(int((stamp - 1000.0) / TURN_S), len(turns) - 1)]
+        clock = 1500.0 * clocks[min(int((stamp - 1000.0) / TURN_S), len(slots) - 1)]
         lost = 0.5 if begin <= stamp < begin + lasts else 1.0
         points.append(HistoryPoint(stamp, {"utilisation": 1.0, "sm_clock_mhz": clock * lost}))
-    return Laps(GpuHistory(Gpu(0), tuple(points)), tuple(turns)).clock_kept()[0]
+    return Laps(GpuHistory(Gpu(0), tuple(points)), tuple(slots)).clock_kept()[0]

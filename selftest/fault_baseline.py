@@ -40,7 +40,7 @@ def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
         rigproof=versions.UNKNOWN,
         profile=start.plan.profile,
         inventory_declared=False,
-        birth=birth,
+        machine=birth,
         figures=(),
         waived=(),
         set_aside=(),

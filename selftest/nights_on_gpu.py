@@ -99,7 +99,7 @@ def since_baseline(out: Path, machine_id: str) -> list[Night]:
     """
     baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
-    run_id = baseline.certificate.birth.run_id
+    run_id = baseline.certificate.machine.run_id
     recorded, _ = nights.read(out, machine_id)
     count = queries.count_until(recorded, run_id)
     if count is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acceptance.journal import clock
 from acceptance.loads import asks
-from acceptance.loads.storage.contract import Kept
+from acceptance.loads.storage.contract import Canary
 from acceptance.machine import scratch_place
 from selftest.fault import Scratch
 
@@ -58,7 +58,9 @@ def _seal(path: Path, home: Path, wanted: Scratch) -> None:
     machine = clock.machine_id()
     (home / "owner").write_text(f"rigproof\n{machine}\n{os.geteuid()}\n", encoding="ascii")
     size = wanted.sealed_mib << 20
-    ask = Kept(way="write", folder=str(kept), component="disk:sealed", bytes=size, machine=machine)
+    ask = Canary(
+        way="write", folder=str(kept), component="disk:sealed", bytes=size, machine=machine
+    )
     argv = asks.argv(sys.executable, ask)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60.0)
     if done.returncode != 0:

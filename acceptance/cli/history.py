@@ -159,7 +159,7 @@ class HistoryCommand:
             component=asked.component,
             last=asked.nights or history_export.NIGHTS,
             baseline_value=baseline_value_of(baseline),
-            baseline=baseline.certificate.birth.run_id if baseline else None,
+            baseline=baseline.certificate.machine.run_id if baseline else None,
         )
         if not found.rows and (asked.measurement or asked.component):
             raise self._unknown(recorded)
@@ -237,7 +237,7 @@ class HistoryCommand:
                 today=time.time() / 86400.0,
                 keep_days=keep_days,
                 keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
-                never=[baseline.certificate.birth.run_id] if baseline else [],
+                never=[baseline.certificate.machine.run_id] if baseline else [],
             )
         for line in trend_report.prune_lines(
             found.folders, found.nights, found.left, self._language
@@ -320,9 +320,9 @@ def baseline_value_of(baseline: Baseline | None) -> Callable[[TrendSeries], floa
         }
     )
 
-    def born(course: TrendSeries) -> float | None:
-        one = figures.get((course.check, course.measurement, course.component, course.unit))
-        if one is None or (one.serial and course.serial and one.serial != course.serial):
+    def born(series: TrendSeries) -> float | None:
+        one = figures.get((series.check, series.measurement, series.component, series.unit))
+        if one is None or (one.serial and series.serial and one.serial != series.serial):
             return None
         return one.value
 

@@ -427,7 +427,7 @@ def oldest(report: FleetReport) -> list[tuple[Row, timedelta | None]]:
 # --- what changed since the night before ---
 
 
-class Turn(NamedTuple):
+class Change(NamedTuple):
     """Machines whose verdict, or a fact, was something else on the night before."""
 
     what: str
@@ -444,8 +444,8 @@ class Changes:
     firmware, software and GPUs. `new` were not in the night before, `gone` are not in the report.
     """
 
-    verdicts: tuple[Turn, ...]
-    facts: tuple[Turn, ...]
+    verdicts: tuple[Change, ...]
+    facts: tuple[Change, ...]
     new: tuple[str, ...]
     gone: tuple[str, ...]
 
@@ -478,9 +478,9 @@ def changes(report: FleetReport) -> Changes | None:
     words = sorted(turns, key=lambda one: (-WORDS.index(one[1]), -WORDS.index(one[0])))
     here = {row.machine for row in (*report.due, *report.others)}
     return Changes(
-        tuple(Turn("", was, word, tuple(sorted(turns[was, word]))) for was, word in words),
+        tuple(Change("", was, word, tuple(sorted(turns[was, word]))) for was, word in words),
         tuple(
-            Turn(key, old, new, tuple(sorted(names)))
+            Change(key, old, new, tuple(sorted(names)))
             for (key, old, new), names in sorted(
                 facts.items(), key=lambda one: (one[0][0], -len(one[1]), one[1])
             )

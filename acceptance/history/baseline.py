@@ -94,7 +94,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rigproof: str
     profile: str
     inventory_declared: bool
-    birth: MachineFacts
+    machine: MachineFacts = msgspec.field(name="birth")
     figures: tuple[BaselineValue, ...]
     waived: tuple[str, ...]
     set_aside: tuple[str, ...]
@@ -140,8 +140,8 @@ def make(
     """
     verdict = run.with_plan(_without_past(run.plan)).verdict if anew else run.verdict
     _require_pass(verdict)
-    birth = facts.facts_of(run.entries)
-    if birth is None:
+    machine = facts.facts_of(run.entries)
+    if machine is None:
         raise RunRejected("run_without_inventory")
     virtual = bool(run.inventory.cpu.virtualised)
     return Certificate(
@@ -151,7 +151,7 @@ def make(
         rigproof=rigproof,
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,
-        birth=birth,
+        machine=machine,
         figures=tuple(_figures(verdict, run.entries, book, virtual)),
         waived=tuple(map(words.of, verdict.of_kind("waived"))),
         # By itself the run is a PASS, so every other failure or error comes from its past.

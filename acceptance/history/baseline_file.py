@@ -192,19 +192,19 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         before = None
     if before is not None:
         known = before.certificate
-        if known.birth.run_id == certificate.birth.run_id:
+        if known.machine.run_id == certificate.machine.run_id:
             return AcceptResult(before, already=True)
         if not replace:
             raise BaselineRefused(
                 "baseline_there",
                 path=str(file),
-                run=known.birth.run_id,
+                run=known.machine.run_id,
                 date=known.accepted_utc[:10],
             )
     former = _keep(file, before)
     if before is not None:
         known = before.certificate
-        replaces = FormerBaseline(known.birth.run_id, known.accepted_utc, before.sha256)
+        replaces = FormerBaseline(known.machine.run_id, known.accepted_utc, before.sha256)
         certificate = msgspec.structs.replace(certificate, replaces=replaces)
     content = baseline.encode_certificate(certificate)
     durable_file.write(file.parent, [(file.name, content)])
@@ -217,7 +217,7 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except (FileNotFoundError, regular_file.NotRegular):
         return None
-    run_id = before.certificate.birth.run_id if before else ""
+    run_id = before.certificate.machine.run_id if before else ""
     name = run_id if _PLAIN.fullmatch(run_id) else f"unsound-{clock.utc().replace(':', '-')}"
     kept = file.parent / FORMER / f"{name}.json"
     if kept.exists() and not _holds(kept, content):

@@ -143,7 +143,7 @@ class TrendRow:
     `comparable` is false if two nights' values cannot be compared.
     """
 
-    course: TrendSeries
+    series: TrendSeries
     summary: Summary
     began: tuple[tuple[int, Changes], ...] = ()
     born: float | None = None

@@ -66,6 +66,6 @@ def wear(points: Sequence[TrendPoint]) -> Wear | None:
 def paces(rows: Sequence[TrendRow]) -> tuple[tuple[TrendRow, Wear], ...]:
     """Every disk whose pace the nights tell, with the series that tells it."""
     found = (
-        (row, wear(row.course.points)) for row in rows if row.course.measurement == MEASUREMENT
+        (row, wear(row.series.points)) for row in rows if row.series.measurement == MEASUREMENT
     )
     return tuple((row, pace) for row, pace in found if pace is not None)

@@ -35,7 +35,7 @@ AnyAsk = (
     | step.Ask
     | storage.Checkpoint
     | storage.Feed
-    | storage.Kept
+    | storage.Canary
     | storage.Memmap
     | vram.Ask
 )
@@ -56,7 +56,7 @@ MODULES: Mapping[type[AnyAsk], str] = {
     step.Ask: "train.step_load",
     storage.Checkpoint: "storage.load",
     storage.Feed: "storage.load",
-    storage.Kept: "storage.load",
+    storage.Canary: "storage.load",
     storage.Memmap: "storage.load",
     vram.Ask: "vram.load",
 }

@@ -14,7 +14,7 @@ from acceptance.wording.quantities import quantity
 
 def accepted(certificate: Certificate, former: str | None, language: Language = ENGLISH) -> Report:
     """That a run is the baseline now, what it accepted, and where the former one is kept."""
-    born = certificate.birth
+    born = certificate.machine
     text = language(
         "run {run} is the baseline of this machine (parts: {parts}, measurements: {figures})",
         run=born.run_id,
@@ -37,7 +37,7 @@ def report(
     language: Language = ENGLISH,
 ) -> Report:
     """The report of a certificate; `former` are the earlier ones, oldest first."""
-    _, born = language, certificate.birth
+    _, born = language, certificate.machine
     about = (
         (_("machine"), certificate.machine_id),
         (_("run"), _.noted(born.run_id, born.utc)),
@@ -47,7 +47,7 @@ def report(
         (_("seal"), sha256),
     )
     before = (
-        _("before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc)
+        _("before it: run {run}, accepted {utc}", run=one.machine.run_id, utc=one.accepted_utc)
         for one in former
     )
     warnings = (_("warning: {text}", text=text) for text in certificate.warnings)
@@ -89,11 +89,11 @@ def _remarks(certificate: Certificate, language: Language) -> Iterator[Line]:
 
 def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
     """The facts of each part, its identity first; those of the machine as a whole come last."""
-    facts: dict[Component, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
-    for component, name, text in certificate.birth.facts:
+    facts: dict[Component, list[tuple[str, str]]] = {part: [] for part in certificate.machine.parts}
+    for component, name, text in certificate.machine.facts:
         facts.setdefault(component, []).append((name, text))
     for component, rows in sorted(facts.items(), key=lambda one: one[0] != ITSELF):
-        identity = certificate.birth.identities.get(component)
+        identity = certificate.machine.identities.get(component)
         first = [(language("identity"), identity)] if identity else []
         for place, (name, text) in enumerate([*first, *rows]):
             yield "" if place else str(component) or language("machine"), name, text

@@ -78,7 +78,7 @@ def report(
 
 
 def _name(row: TrendRow) -> tuple[str, str, Component]:
-    return row.course.check, row.course.measurement, row.course.component
+    return row.series.check, row.series.measurement, row.series.component
 
 
 def _eras(found: TrendReport, language: Language) -> Iterator[str]:
@@ -87,8 +87,8 @@ def _eras(found: TrendReport, language: Language) -> Iterator[str]:
         for place, changes in row.began:
             yield language(
                 "{where}: another era from {run} on: {changes}",
-                where=f"{row.course.measurement} {row.course.component}",
-                run=row.course.points[place].run_id,
+                where=f"{row.series.measurement} {row.series.component}",
+                run=row.series.points[place].run_id,
                 changes=_era(changes, language),
             )
 
@@ -98,7 +98,7 @@ def _figures(found: TrendReport, language: Language) -> Iterator[Figure]:
     places = {night.run_id: place for place, night in enumerate(found.shown)}
     for row in found.rows:
         if not _is_constant(row):
-            series, told = row.course, row.summary
+            series, told = row.series, row.summary
             about = language.ngettext(
                 "median {median} {unit}, MAD {mad}; last {last}; {n} night, {outside} outside",
                 "median {median} {unit}, MAD {mad}; last {last}; {n} nights, {outside} outside",
@@ -123,9 +123,9 @@ def _is_constant(row: TrendRow) -> bool:
 
     A value that was outside, or broke a limit, is drawn.
     """
-    points = row.course.points
+    points = row.series.points
     values = {value for point in points for value in (point.value, point.again)} - {None}
-    same = row.course.unit == "count" and len(values) == 1
+    same = row.series.unit == "count" and len(values) == 1
     return same and all(point.held and not point.outside for point in points)
 
 
@@ -226,7 +226,7 @@ def _row(
 
     A replaced part has a series of its own, and is identified by its serial number.
     """
-    found, series = row.summary, row.course
+    found, series = row.summary, row.series
     where = str(series.component)
     if _name(row) in replaced and series.serial:
         where = language.noted(where, series.serial)
@@ -260,11 +260,11 @@ def wear_lines(report: TrendReport, language: Language = ENGLISH) -> list[str]:
 
 
 def _wear(row: TrendRow, found: Wear, language: Language) -> str:
-    course = row.course
+    series = row.series
     values = {
-        "disk": language.noted(str(course.component), course.serial)
-        if course.serial
-        else str(course.component),
+        "disk": language.noted(str(series.component), series.serial)
+        if series.serial
+        else str(series.component),
         "used": number(round(100 * found.used, 1)),
         "days": f"{found.days:.0f}",
         "least": f"{found.least_years:.3g}",

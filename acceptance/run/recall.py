@@ -125,14 +125,14 @@ class HistoryRecall:
             notes += [Note(nights.in_one(self._reported))] if self._reported else []
             after = 0
             if accepted is not None:
-                after, by_clock = _accepted_at(recorded, accepted.birth)
+                after, by_clock = _accepted_at(recorded, accepted.machine)
                 # no night would count until then
-                if by_clock and night.day_of(accepted.birth.utc) > today:
+                if by_clock and night.day_of(accepted.machine.utc) > today:
                     why = Message("yet_to_come", {"run": by_clock})
                     gaps.append(Message("nightly_changes_unknown", {"why": why}))
                 elif by_clock and recorded:
                     notes.append(Note(Message("nights_by_clock", {"run": by_clock})))
-                known = queries.known_changes(recorded, accepted.birth.run_id)
+                known = queries.known_changes(recorded, accepted.machine.run_id)
             values = partial(
                 queries.night_values, recorded, after=after, first=rules.recent, last=rules.known
             )
@@ -153,7 +153,7 @@ class HistoryRecall:
         made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
             changes = change_rules.read(resources.locate("changes.toml"))
-            made = replace(made, baseline=replace(accepted.birth, book=changes, known=known))
+            made = replace(made, baseline=replace(accepted.machine, book=changes, known=known))
         if plan.is_whole:  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
         return RecalledPlan(made, (*notes, *([] if plan.is_whole else map(Note, gaps))), put_off)
@@ -226,7 +226,7 @@ def _other_limits(
     known = accepted.provenance if accepted is not None else {}
     if accepted is not None and known.get("limits_digest", now.digest) != now.digest:
         before = f"{known.get('limits', '')} ({known['limits_digest'][:12]})"
-        values = {"run": accepted.birth.run_id, "before": before, "after": after}
+        values = {"run": accepted.machine.run_id, "before": before, "after": after}
         yield Note(Message("limits_since_baseline", values))
     last = runs[0].limits if runs else None
     if last is not None and last.digest != now.digest:
@@ -254,11 +254,11 @@ class _Born:
     """
 
     def __init__(self, accepted: Certificate | None) -> None:
-        self.day = night.day_of(accepted.birth.utc) if accepted else None
+        self.day = night.day_of(accepted.machine.utc) if accepted else None
         self.era = Era(accepted.era) if accepted else None
         self._values: dict[PartMeasurement, float] = {}
         if accepted is not None:
-            birth = accepted.birth
+            birth = accepted.machine
             gpus = [part for part in birth.parts if isinstance(part, Gpu)]
             for figure in accepted.figures:
                 part = night.part_identity(figure.component, birth.identities, gpus) or str(

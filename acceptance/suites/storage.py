@@ -29,9 +29,9 @@ from acceptance.loads.storage.contract import (
     OVER_TIME_WARM,
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
+    Canary,
     Checkpoint,
     Feed,
-    Kept,
     Memmap,
 )
 from acceptance.machine import disk_link
@@ -633,7 +633,7 @@ def test_kept(run_on_disks: RunOnDisks, check: Check) -> None:
     is due only where such a file lies.
     """
     results = run_on_disks(
-        lambda room: Kept(
+        lambda room: Canary(
             way="read",
             folder=room.kept,
             component=room.disk,
@@ -755,7 +755,7 @@ def test_keep(run_on_disks: RunOnDisks, check: Check) -> None:
     which later runs look for in this file.
     """
     results = run_on_disks(
-        lambda room: Kept(
+        lambda room: Canary(
             way="write",
             folder=room.kept,
             component=room.disk,

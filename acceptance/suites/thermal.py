@@ -13,7 +13,7 @@ from acceptance.core.record import Outcome
 from acceptance.diagnosis import connector
 from acceptance.diagnosis.gpu_history import GpuHistory, NotMeasured
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
-from acceptance.diagnosis.laps import Laps, turns
+from acceptance.diagnosis.laps import Laps, slots
 from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around, spreads
 from acceptance.loads.burn.contract import LAPS
 from acceptance.machine.gpu import Gpu, uuids
@@ -93,7 +93,7 @@ def test_steady(
         except NotMeasured as error:
             troubles.append(error.message)
     tables = {
-        one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
+        one.component: slots(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
     }
     laps = {
         gpu: Laps(burn.history, found)

@@ -4,11 +4,11 @@
 
 It reads the instantaneous power (field 186 of NVML) and the clock of each GPU a hundred times a
 second, and ten times a second what `loads.pulse.safety` wants to know. While all is well it keeps
-the leash fresh; else it pulls it, and says why as its last line. It never changes a limit or a
-clock. A library that hangs leaves the leash alone, which ends the load too.
+the watchdog fresh; else it pulls it, and says why as its last line. It never changes a limit or a
+clock. A library that hangs leaves the watchdog alone, which ends the load too.
 
 Every line is one JSON object, a `Line` here. It ends on SIGTERM, and where the load
-has dropped the leash.
+has dropped the watchdog.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from acceptance.core.clock_reasons import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE
 from acceptance.core.message import Message
 from acceptance.core.parts import Component, parse
 from acceptance.journal import clock
-from acceptance.loads.pulse.leash import Holder
 from acceptance.loads.pulse.safety import Sampled, reason_to_stop
+from acceptance.loads.pulse.watchdog import Holder
 from acceptance.observe import gpu_traits, nvml_call
 from acceptance.observe import nvml as nvml_library
 from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
@@ -52,7 +52,7 @@ HELD = (POWER_BRAKE, HW_SLOWDOWN, HW_THERMAL)
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """Samples of one GPU: times in seconds since boot, watts and MHz, one where the power changed.
 
-    `reasons` are those of HELD that were active, each with its time. `stop` is why the leash was
+    `reasons` are those of HELD that were active, each with its time. `stop` is why the watchdog was
     pulled; `ready` says that the watch has begun. `limit_w` is the power limit.
     """
 
@@ -195,15 +195,15 @@ def _tell(every: Sequence[_Watched], limits: dict[Component, Any]) -> None:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="power_watch", description="Watch GPUs under pulses.")
-    parser.add_argument("--leash", type=Path, required=True)
+    parser.add_argument("--leash", dest="watchdog", type=Path, required=True)
     parser.add_argument("--gpu", action="append", required=True, help="NAME=PCI_ADDRESS")
     return parser
 
 
-def argv(python: str, leash: Path, gpus: Sequence[tuple[Component, str]]) -> tuple[str, ...]:
+def argv(python: str, watchdog: Path, gpus: Sequence[tuple[Component, str]]) -> tuple[str, ...]:
     """The command line that watches these GPUs, each with its PCI address."""
     named = [word for name, place in gpus for word in ("--gpu", f"{name}={place}")]
-    return (python, "-m", "acceptance.watch.power_watch", "--leash", str(leash), *named)
+    return (python, "-m", "acceptance.watch.power_watch", "--leash", str(watchdog), *named)
 
 
 def main(given: Sequence[str] | None = None, nvml: Any = None) -> int:
@@ -218,7 +218,7 @@ def main(given: Sequence[str] | None = None, nvml: Any = None) -> int:
     nvml = nvml_library.binding() if nvml is None else nvml
     try:
         nvml.nvmlInit()
-        watch(nvml, attach(nvml, targets), Holder(options.leash), over)
+        watch(nvml, attach(nvml, targets), Holder(options.watchdog), over)
     except (nvml.NVMLError, WatchError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

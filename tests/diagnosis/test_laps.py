@@ -1,4 +1,4 @@
-"""The laps of a burn: each turn beside that of the same format in the last lap, and nothing else
+"""The laps of a burn: each slot beside that of the same format in the last lap, and nothing else
 beside anything.
 """
 
@@ -19,7 +19,7 @@ from thoroughness import examples
 
 from acceptance.core.evidence import Table
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
-from acceptance.diagnosis.laps import Laps, Turn, turns
+from acceptance.diagnosis.laps import Laps, Slot, slots
 from acceptance.wording import words
 
 SEVEN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
@@ -27,29 +27,29 @@ SEVEN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
 MHZ = dict(zip(SEVEN, (1640.0, 1980.0, 1488.0, 1423.0, 1471.0, 1433.0, 1765.0), strict=True))
 DEG_C = dict(zip(SEVEN, (65.0, 68.0, 60.0, 71.0, 65.0, 66.0, 58.0), strict=True))
 COLUMNS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
-# Of the turn that runs or ran last, and the seconds since the burn began.
-ByTurn = Callable[[Turn, float], float | None]
+# Of the slot that runs or ran last, and the seconds since the burn began.
+ByTurn = Callable[[Slot, float], float | None]
 
 
 def course(
     formats: tuple[str, ...], laps: int, turn_s: float, gap_s: float = 0.1
-) -> tuple[Turn, ...]:
+) -> tuple[Slot, ...]:
     """Turns one after the other, with something else between them."""
     order = [(float(lap), name) for lap in range(laps) for name in formats]
     begins = [BEGIN + place * (turn_s + gap_s) for place in range(len(order))]
     return tuple(
-        Turn(*one, begin, begin + turn_s) for one, begin in zip(order, begins, strict=True)
+        Slot(*one, begin, begin + turn_s) for one, begin in zip(order, begins, strict=True)
     )
 
 
 def burned(
-    due: tuple[Turn, ...], *, step: float = 0.2, whole_s: float = 1e9, **readings: ByTurn
+    due: tuple[Slot, ...], *, step: float = 0.2, whole_s: float = 1e9, **readings: ByTurn
 ) -> Laps:
-    """What is sampled of a burn that has these turns."""
+    """What is sampled of a burn that has these slots."""
 
     def reading(of: ByTurn) -> Reading:
         def told(after: float) -> float | None:
-            begun = [turn for turn in due if turn.from_s - BEGIN <= after] or [due[0]]
+            begun = [slot for slot in due if slot.from_s - BEGIN <= after] or [due[0]]
             return of(begun[-1], after)
 
         return told
@@ -59,10 +59,10 @@ def burned(
 
 
 def of_format(values: Mapping[str, float]) -> ByTurn:
-    return lambda turn, _after: values[turn.format]
+    return lambda slot, _after: values[slot.format]
 
 
-# --- which turns ---
+# --- which slots ---
 
 
 def told(
@@ -73,9 +73,9 @@ def told(
 
 def test_the_turns_of_a_table_in_order_of_time() -> None:
     rows = ((1.0, "f64", 50.0, 100, 4.0, 14.0, 18.0), (0.0, "f64", 50.0, 100, 4.0, 10.0, 14.0))
-    assert turns(told(*rows, columns=COLUMNS)) == (
-        Turn(0.0, "f64", 10.0, 14.0),
-        Turn(1.0, "f64", 14.0, 18.0),
+    assert slots(told(*rows, columns=COLUMNS)) == (
+        Slot(0.0, "f64", 10.0, 14.0),
+        Slot(1.0, "f64", 14.0, 18.0),
     )
 
 
@@ -92,21 +92,21 @@ def test_the_turns_of_a_table_in_order_of_time() -> None:
     told=["empty", "one lap", "no time", "no number", "a text", "an old table"],
 )
 def test_a_table_that_does_not_tell_of_two_laps(table: Table) -> None:
-    assert turns(table) is None
+    assert slots(table) is None
 
 
 # --- bounds ---
 
 
 def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
-    """Turns of four seconds with three samples each, the first when the turn is a second old;
+    """Turns of four seconds with three samples each, the first when the slot is a second old;
     readings by format in each lap.
     """
     due, points = [], []
     for number, lap in enumerate(laps):
         for format_, value in lap.items():
             begin = 1000.0 + 10 * len(due)
-            due.append(Turn(float(number), format_, begin, begin + 4.0))
+            due.append(Slot(float(number), format_, begin, begin + 4.0))
             points += [
                 HistoryPoint(begin + after, {"utilisation": 1.0, name: value})
                 for after in (1.0, 2.0, 3.0)
@@ -201,7 +201,7 @@ def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(
 ) -> None:
     due = course(SEVEN, 2 + math.ceil(6 * tau / (7 * turn_s)), turn_s)
     warming = burned(
-        due, temperature_c=lambda turn, after: DEG_C[turn.format] - rise * math.exp(-after / tau)
+        due, temperature_c=lambda slot, after: DEG_C[slot.format] - rise * math.exp(-after / tau)
     )
     at_rest_s = tau * math.log(rise / 2.0)
     found = warming.settle_time()
@@ -210,12 +210,12 @@ def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(
 
 
 def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
-    """The accept profile has two laps of seven turns of 17 s: one that begins cold has not
+    """The accept profile has two laps of seven slots of 17 s: one that begins cold has not
     therefore gone on warming.
     """
     due = course(SEVEN, 2, 17.1)
     found = burned(
-        due, temperature_c=lambda turn, after: DEG_C[turn.format] - 30.0 * math.exp(-after / 15.0)
+        due, temperature_c=lambda slot, after: DEG_C[slot.format] - 30.0 * math.exp(-after / 15.0)
     )
     assert found.settle_time().seconds == pytest.approx(15.0 * math.log(15.0), abs=17.3)
     assert words.text(found.settle_time().note) == "65 degC in the last lap"
@@ -226,7 +226,7 @@ def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
 def test_one_that_goes_on_takes_the_whole_burn(laps: int, by: float, moving: str) -> None:
     due = course(SEVEN, laps, 10.0)
     found = burned(
-        due, temperature_c=lambda turn, after: DEG_C[turn.format] + by * after / 20.0
+        due, temperature_c=lambda slot, after: DEG_C[slot.format] + by * after / 20.0
     ).settle_time()
     assert found.seconds == pytest.approx(due[-1].to_s - due[0].from_s)
     assert words.text(found.note).startswith(f"{moving}: ")
@@ -243,7 +243,7 @@ def test_less_than_two_degrees_a_lap_is_rest() -> None:
 
 def test_a_jump_in_the_middle_counts_until_its_turn_is_over() -> None:
     due = course(("f64", "f32"), 4, 10.0)
-    found = burned(due, temperature_c=lambda turn, _: 60.0 + 5.0 * (turn == due[3])).settle_time()
+    found = burned(due, temperature_c=lambda slot, _: 60.0 + 5.0 * (slot == due[3])).settle_time()
     assert found.seconds == pytest.approx(due[3].to_s - BEGIN)
 
 
@@ -253,8 +253,8 @@ def test_a_jump_in_the_middle_counts_until_its_turn_is_over() -> None:
 @settings(max_examples=examples(20))
 @given(lost=some.floats(0.0, 0.9), laps=some.integers(2, 4), turn_s=some.floats(1.5, 20.0))
 def test_a_clock_that_falls_in_every_format(lost: float, laps: int, turn_s: float) -> None:
-    def clock(turn: Turn, _after: float) -> float:
-        return MHZ[turn.format] * (1.0 - lost * turn.lap / (laps - 1))
+    def clock(slot: Slot, _after: float) -> float:
+        return MHZ[slot.format] * (1.0 - lost * slot.lap / (laps - 1))
 
     assert burned(course(SEVEN, laps, turn_s), sm_clock_mhz=clock).clock_kept()[0] == pytest.approx(
         1.0 - lost
@@ -262,9 +262,9 @@ def test_a_clock_that_falls_in_every_format(lost: float, laps: int, turn_s: floa
 
 
 def test_the_format_that_lost_most_counts() -> None:
-    def clock(turn: Turn, _after: float) -> float:
+    def clock(slot: Slot, _after: float) -> float:
         by = {"bf16": 0.9, "f8": 0.8, "i8": 1.2}
-        return MHZ[turn.format] * (by.get(turn.format, 1.0) if turn.lap == 2 else 1.0)
+        return MHZ[slot.format] * (by.get(slot.format, 1.0) if slot.lap == 2 else 1.0)
 
     kept, clocks = burned(course(SEVEN, 3, 10.0), sm_clock_mhz=clock).clock_kept()
     assert kept == pytest.approx(0.8)
@@ -276,14 +276,14 @@ def test_what_lies_between_turns_and_the_begin_of_a_turn_do_not_count() -> None:
     still tell of the format before.
     """
     due = course(SEVEN, 2, 3.0, gap_s=0.5)
-    due = (*due[:7], *(replace(turn, from_s=turn.from_s + 0.5) for turn in due[7:]))
+    due = (*due[:7], *(replace(slot, from_s=slot.from_s + 0.5) for slot in due[7:]))
     found = burned(
         due,
-        sm_clock_mhz=lambda turn, after: (
-            MHZ[turn.format]
-            if turn.from_s + 0.8 <= BEGIN + after <= turn.to_s
+        sm_clock_mhz=lambda slot, after: (
+            MHZ[slot.format]
+            if slot.from_s + 0.8 <= BEGIN + after <= slot.to_s
             else 345.0
-            if turn.lap
+            if slot.lap
             else 1980.0
         ),
     )
@@ -298,7 +298,7 @@ def test_a_smoke_run_gives_a_value_and_its_noise_no_warning() -> None:
     for _ in range(100):
         due = course(SEVEN, 2, 1.5, gap_s=0.05)
         found = burned(
-            due, sm_clock_mhz=lambda turn, _after: MHZ[turn.format] + chance.gauss(0.0, 35.0)
+            due, sm_clock_mhz=lambda slot, _after: MHZ[slot.format] + chance.gauss(0.0, 35.0)
         )
         kept, clocks = found.clock_kept()
         assert 0.92 < kept <= 1.01
@@ -311,10 +311,10 @@ def test_a_smoke_run_gives_a_value_and_its_noise_no_warning() -> None:
 def test_formats_with_too_few_samples_in_full_use_are_left_out() -> None:
     found = burned(
         course(("f64", "bf16"), 2, 2.0),
-        sm_clock_mhz=lambda turn, _: 2000.0 - 500.0 * turn.lap * (turn.format == "f64"),
+        sm_clock_mhz=lambda slot, _: 2000.0 - 500.0 * slot.lap * (slot.format == "f64"),
     )
     points = found.history.points
-    idle = [found.turns[2].to_s - back for back in (0.1, 0.3, 0.5)]
+    idle = [found.slots[2].to_s - back for back in (0.1, 0.3, 0.5)]
     points = tuple(
         HistoryPoint(one.boot_s, {**one.values, "utilisation": 0.5})
         if any(abs(one.boot_s - at) < 0.101 for at in idle)
@@ -322,7 +322,7 @@ def test_formats_with_too_few_samples_in_full_use_are_left_out() -> None:
         for one in points
     )
     assert found.clock_kept()[0] == pytest.approx(0.75)
-    kept, clocks = Laps(GpuHistory("gpu0", points), found.turns).clock_kept()
+    kept, clocks = Laps(GpuHistory("gpu0", points), found.slots).clock_kept()
     assert (kept, words.text(clocks)) == (
         1.0,
         "bf16: 2000 MHz in the first lap, 2000 MHz in the last",
@@ -341,7 +341,7 @@ def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(
         step=step,
         whole_s=whole_s,
         temperature_c=of_format(DEG_C),
-        sm_clock_mhz=lambda turn, _after: MHZ[turn.format] * (1.0 - 0.3 * turn.lap),
+        sm_clock_mhz=lambda slot, _after: MHZ[slot.format] * (1.0 - 0.3 * slot.lap),
     )
     kept, clocks = found.clock_kept()
     assert kept == pytest.approx(0.7, abs=0.05)
@@ -370,12 +370,12 @@ def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(
             "the clock of gpu0 was told as 0 MHz under load",
         ),
         (
-            {"sm_clock_mhz": lambda turn, _after: math.nan if turn.lap else 1.0},
+            {"sm_clock_mhz": lambda slot, _after: math.nan if slot.lap else 1.0},
             Laps.clock_kept,
             "no finite number",
         ),
         (
-            {"sm_clock_mhz": lambda turn, _after: None if turn.lap else 1.0},
+            {"sm_clock_mhz": lambda slot, _after: None if slot.lap else 1.0},
             Laps.clock_kept,
             "fell silent",
         ),
@@ -391,6 +391,6 @@ def test_what_cannot_be_told(
 
 def test_the_temperature_that_is_compared_is_that_of_the_last_lap() -> None:
     found = burned(
-        course(SEVEN, 2, 10.0), temperature_c=lambda turn, _after: 60.0 + 20.0 * turn.lap
+        course(SEVEN, 2, 10.0), temperature_c=lambda slot, _after: 60.0 + 20.0 * slot.lap
     )
     assert found.final_temperature() == pytest.approx(80.0)

@@ -1,5 +1,5 @@
 """The power load on one real GPU: its edges, its results and what NVML sees of them, beside a watch
-that holds its leash.
+that holds its watchdog.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def values(output: LoadOutput) -> dict[str, float]:
 
 
 def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: Path) -> None:
-    leash = tmp_path / "leash"
-    argv = power_watch.argv(sys.executable, leash, [(Gpu(0), place())])
+    watchdog = tmp_path / "watchdog"
+    argv = power_watch.argv(sys.executable, watchdog, [(Gpu(0), place())])
     watch = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     time.sleep(2.0)
-    done = load(STEPS, f"leash={leash}")
+    done = load(STEPS, f"leash={watchdog}")
     told, _ = watch.communicate(timeout=20)  # it ends with the load
     assert done.returncode == 0, done.stderr
     print(done.stdout)

@@ -72,7 +72,7 @@ def test_a_run_is_made_the_baseline(tmp_path: Path) -> None:
     assert done.baseline.path == location.folder(tmp_path, MACHINE) / "baseline.json"
     found = baseline_file.require(tmp_path, MACHINE)
     assert found == done.baseline
-    assert (found.certificate.birth.run_id, found.certificate.folder) == ("one", "one")
+    assert (found.certificate.machine.run_id, found.certificate.folder) == ("one", "one")
     assert found.certificate.replaces is None
     assert dict(found.certificate.era) == {"driver": "580.1", "profile": "smoke"}
     assert baseline_file.former_baselines(tmp_path, MACHINE) == ()
@@ -107,7 +107,7 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     assert done.former == first.baseline.path.parent / "baselines" / "one.json"
     assert done.former.read_bytes() == content
     found = baseline_file.require(tmp_path, MACHINE).certificate
-    assert found.birth.run_id == "two"
+    assert found.machine.run_id == "two"
     assert (known(found.replaces).run_id, known(found.replaces).sha256) == (
         "one",
         first.baseline.sha256,
@@ -123,7 +123,7 @@ def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
     )  # once more: its first certificate is kept as well as this one
     accept(tmp_path / "two", replace=True)
     kept = [
-        one.certificate.birth.run_id for one in baseline_file.former_baselines(tmp_path, MACHINE)
+        one.certificate.machine.run_id for one in baseline_file.former_baselines(tmp_path, MACHINE)
     ]
     assert kept == ["one", "two", "three", "one"]
     assert len({one.sha256 for one in baseline_file.former_baselines(tmp_path, MACHINE)}) == 4
@@ -310,7 +310,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     accept(tmp_path / "one")
     both = [looping(tmp_path, 5) for _ in range(2)]
     while any(process.exitcode is None for process in both):
-        assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
+        assert baseline_file.require(tmp_path, MACHINE).certificate.machine.run_id in ("one", "two")
     assert [process.exitcode for process in both] == [0, 0]
     kept = baseline_file.former_baselines(tmp_path, MACHINE)
     assert len(kept) == len(
@@ -330,8 +330,8 @@ def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     time.sleep(0.003 * seed)
     process.kill()
     process.join()
-    assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
-    assert accept(tmp_path / "two", replace=True).baseline.certificate.birth.run_id == "two"
-    assert accept(tmp_path / "one", replace=True).baseline.certificate.birth.run_id == "one"
+    assert baseline_file.require(tmp_path, MACHINE).certificate.machine.run_id in ("one", "two")
+    assert accept(tmp_path / "two", replace=True).baseline.certificate.machine.run_id == "two"
+    assert accept(tmp_path / "one", replace=True).baseline.certificate.machine.run_id == "one"
     strays = [path.name for path in baseline_file.path(tmp_path, MACHINE).parent.rglob(".*.json.*")]
     assert strays == []

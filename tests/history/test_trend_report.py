@@ -57,7 +57,7 @@ def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> No
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
     found = TrendReport("m", 15, (), tuple(rows)).largest_changes()
     assert len(found) == min(max(count - 1, 0), 10)
-    assert [one.course.measurement for one in found] == [
+    assert [one.series.measurement for one in found] == [
         f"m{step}" for step in range(count - 1, 0, -1)
     ][:10]
 
@@ -81,4 +81,4 @@ def test_only_what_is_beyond_noise_changed() -> None:
     assert times[0] == 0.0
     assert times[1] < 1.0 < times[2] < 2.0
     found = TrendReport("m", 14, (), tuple(rows)).largest_changes()
-    assert [one.course.measurement for one in found] == ["copy_3", "copy_2"]
+    assert [one.series.measurement for one in found] == ["copy_3", "copy_2"]

@@ -239,7 +239,7 @@ def test_help_names_every_load_and_every_field(capsys: pytest.CaptureFixture[str
         assert main([name, "--help"]) == 0
         lines = capsys.readouterr().out.splitlines()
         named = {line.partition(":")[0] for line in lines[2:]}
-        assert named == {field.name for field in msgspec.structs.fields(ask)}
+        assert named == {field.encode_name for field in msgspec.structs.fields(ask)}
     assert main(["gpu_gem", "--help"]) == 2
 
 

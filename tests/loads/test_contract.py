@@ -178,7 +178,7 @@ PLAIN: Sequence[AnyAsk] = (
     storage.Memmap(seconds=3.0, **ON),
     storage.Feed(seconds=2.0, **ON),
     storage.Checkpoint(**ON),
-    storage.Kept(way="write", machine="m1", **ON),
+    storage.Canary(way="write", machine="m1", **ON),
 )
 ON_GPU: Sequence[AnyAsk] = (
     ASK,

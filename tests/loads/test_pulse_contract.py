@@ -14,7 +14,7 @@ from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.pulse.contract import Ask, Step
 
-ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), leash="/run/leash")
+ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), watchdog="/run/watchdog")
 OWN = {"uuids": ["GPU-1", "GPU-2"]}
 
 

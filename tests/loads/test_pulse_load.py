@@ -19,8 +19,8 @@ from acceptance.loads.__main__ import parsed
 from acceptance.loads.miscompare import WrongRepeat
 from acceptance.loads.protocol import StepBegins, StepEnded, decode
 from acceptance.loads.pulse.contract import Ask
-from acceptance.loads.pulse.leash import STOPPED, UNWATCHED, Holder, Leash
 from acceptance.loads.pulse.selection import due
+from acceptance.loads.pulse.watchdog import STOPPED, UNWATCHED, Holder, Watchdog
 
 HERE = Path(__file__).parent
 EVERY_KIND = ("square,1,5", "square,1,500", "cold,5.3,,1", "ramp,3", "anti_phase,1,2")
@@ -120,55 +120,55 @@ def test_a_wave_with_work_for_a_moment_is_not_made() -> None:
 def test_an_ask_has_every_step_that_can_be_due() -> None:
     for extent in ("short", "whole"):
         for own in due(extent, 8).values():  # type: ignore[arg-type]  # both of them
-            ask = Ask(gpus=8, steps=own, leash="/run/power: a leash")
+            ask = Ask(gpus=8, steps=own, watchdog="/run/power: a watchdog")
             assert asks.of_argv(asks.argv("python", ask)) == ask
             typed = "/".join(ask.parameters()["steps"])
-            again = parsed(["pulse", "gpus=8", f"steps={typed}", f"leash={ask.leash}"])
+            again = parsed(["pulse", "gpus=8", f"steps={typed}", f"leash={ask.watchdog}"])
             assert isinstance(again, Ask)
             assert again.power_steps() == ask.power_steps()
 
 
-# --- the leash ---
+# --- the watchdog ---
 
 
-def test_a_leash_is_fresh_pulled_old_or_not_there(tmp_path: Path) -> None:
-    place = tmp_path / "leash"
-    leash, holder = Leash(place), Holder(place)
-    assert Leash(None).reason() is None
-    assert leash.reason() == UNWATCHED
-    leash.wait(0.1)
+def test_a_watchdog_is_fresh_pulled_old_or_not_there(tmp_path: Path) -> None:
+    place = tmp_path / "watchdog"
+    watchdog, holder = Watchdog(place), Holder(place)
+    assert Watchdog(None).reason() is None
+    assert watchdog.reason() == UNWATCHED
+    watchdog.wait(0.1)
     holder.take()
-    leash.wait(9.0)
+    watchdog.wait(9.0)
     assert holder.keep()
-    assert leash.reason() is None
+    assert watchdog.reason() is None
     os.utime(place, (time.monotonic() - 4.0,) * 2)
-    assert leash.reason() == UNWATCHED
+    assert watchdog.reason() == UNWATCHED
     os.utime(place, (time.monotonic() + 4.0,) * 2)
-    assert leash.reason() == UNWATCHED
+    assert watchdog.reason() == UNWATCHED
     holder.pull()
-    assert leash.reason() == STOPPED
-    leash.drop()
-    Leash(None).drop()
+    assert watchdog.reason() == STOPPED
+    watchdog.drop()
+    Watchdog(None).drop()
     assert not holder.keep()
-    assert leash.reason() == UNWATCHED
+    assert watchdog.reason() == UNWATCHED
 
 
 @pytest.mark.parametrize("step_s", [7200.0, -7200.0])
-def test_a_leash_holds_while_the_wall_clock_is_set(
+def test_a_watchdog_holds_while_the_wall_clock_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: float
 ) -> None:
-    place = tmp_path / "leash"
+    place = tmp_path / "watchdog"
     Holder(place).take()
     now_s = time.time() + step_s
     monkeypatch.setattr(time, "time", lambda: now_s)
-    assert Leash(place).reason() is None
+    assert Watchdog(place).reason() is None
 
 
 @pytest.mark.parametrize("pulled", [True, False])
-def test_a_load_ends_with_the_step_at_which_its_leash_is_pulled(
+def test_a_load_ends_with_the_step_at_which_its_watchdog_is_pulled(
     tmp_path: Path, pulled: bool
 ) -> None:
-    place = tmp_path / "leash"
+    place = tmp_path / "watchdog"
     holder = Holder(place)
     holder.take()  # and never kept
     if pulled:

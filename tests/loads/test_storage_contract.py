@@ -16,9 +16,9 @@ from acceptance.loads.storage.contract import (
     LEAST,
     MEMMAP,
     MEMMAP_COLUMNS,
+    Canary,
     Checkpoint,
     Feed,
-    Kept,
     Memmap,
     OnDisk,
 )
@@ -28,7 +28,7 @@ OWN = {"uuid": "GPU-1", "gpu": "NVIDIA H200"}
 MAPPED = Memmap(seconds=3.0, **ON)
 FED, FED_TO_GPU = Feed(seconds=2.0, **ON), Feed(seconds=2.0, gpu=True, **ON)
 SAVED = Checkpoint(**ON)
-SEALED = Kept(way="write", machine="m1", **ON)
+SEALED = Canary(way="write", machine="m1", **ON)
 ASKS: tuple[OnDisk, ...] = (MAPPED, FED, FED_TO_GPU, SAVED, SEALED)
 
 
@@ -50,7 +50,7 @@ def code(
     [
         *((ask, {}) for ask in ASKS),
         (FED_TO_GPU, {"about": OWN, "due": OWN}),
-        (Kept(way="read", machine="m1", **ON), {"said": SEALED}),
+        (Canary(way="read", machine="m1", **ON), {"said": SEALED}),
         (FED, {"ran_s": 2.0}),
         *((ask, {"ran_s": 0.0}) for ask in (SAVED, SEALED)),
     ],
@@ -77,7 +77,7 @@ def test_every_reading_is_due(ask: Any) -> None:
                 (SAVED, Checkpoint(**{**ON, "bytes": LEAST + 4096})),
                 (MAPPED, Memmap(seconds=2.0, **ON)),
                 (FED, Feed(seconds=3.0, **ON)),
-                (SEALED, Kept(way="write", machine="m2", **ON)),
+                (SEALED, Canary(way="write", machine="m2", **ON)),
             )
         ),
         (FED_TO_GPU, {"about": OWN, "due": {"uuid": "GPU-2"}}, "load_parameter"),

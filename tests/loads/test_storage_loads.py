@@ -27,9 +27,9 @@ from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse
 from acceptance.loads.storage import (
+    canary,
     checkpoint,
     feed,
-    kept,
     memmap,
     scratch_file,
     token_file,
@@ -297,7 +297,7 @@ def rot(folder: Path, *places: int) -> None:
 
 def test_every_block_that_rots_is_found_with_its_offset(run: Run, folder: Path) -> None:
     assert run("kept", *WRITE).status == 0
-    room = kept.header_bytes(SIZE)
+    room = canary.header_bytes(SIZE)
     places = (room, room + 4097, SIZE - 1)
     rot(folder, *places)
     output = run("kept", *READ).output
@@ -336,16 +336,16 @@ def test_what_is_no_sealed_file_of_this_machine_is_no_evidence(run: Run, folder:
     assert run("kept", *READ).trouble.code == "storage_not_ours"
 
 
-HEADER = kept.Header(1, 5, 1 << 20, "m", ("0" * 32,))
+HEADER = canary.Header(1, 5, 1 << 20, "m", ("0" * 32,))
 
 
 def test_a_header_is_read_as_it_was_written() -> None:
-    room = kept.header_bytes((1 << 20) + 8192)
+    room = canary.header_bytes((1 << 20) + 8192)
     assert room == 8192
-    assert kept.decode(kept.encode(HEADER, room), "sealed") == HEADER
-    assert kept.header_bytes(1 << 30) == 40960
+    assert canary.decode(canary.encode(HEADER, room), "sealed") == HEADER
+    assert canary.header_bytes(1 << 30) == 40960
     with pytest.raises(ValueError, match="more than the 4096 of its room"):
-        kept.encode(msgspec.structs.replace(HEADER, machine="m" * 4096), 4096)
+        canary.encode(msgspec.structs.replace(HEADER, machine="m" * 4096), 4096)
 
 
 @each(
@@ -356,18 +356,18 @@ def test_a_header_is_read_as_it_was_written() -> None:
         msgspec.structs.replace(HEADER, seed=0),
     ],
 )
-def test_a_header_of_another_version_or_form_is_unknown(header: kept.Header) -> None:
+def test_a_header_of_another_version_or_form_is_unknown(header: canary.Header) -> None:
     with pytest.raises(StorageError, match="kept_unknown"):
-        kept.decode(kept.encode(header, 8192), "sealed")
+        canary.decode(canary.encode(header, 8192), "sealed")
 
 
 def test_a_sealed_file_of_another_size_is_no_evidence(run: Run, folder: Path) -> None:
     assert run("kept", *WRITE).status == 0
-    os.truncate(folder / "sealed", kept.header_bytes(SIZE) + 4096)
+    os.truncate(folder / "sealed", canary.header_bytes(SIZE) + 4096)
     assert run("kept", *READ).failed.error == "short"
     small = msgspec.structs.replace(HEADER, bytes=1 << 21, machine="m1", digests=("0" * 32,) * 2)
-    room = kept.header_bytes(SIZE)
-    body = kept.encode(
+    room = canary.header_bytes(SIZE)
+    body = canary.encode(
         msgspec.structs.replace(small, bytes=1 << 27, digests=("0" * 32,) * 128), 8192
     )
     (folder / "sealed").write_bytes(body.ljust(SIZE, b"\0"))

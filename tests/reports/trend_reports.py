@@ -74,5 +74,5 @@ def hostile(text: str) -> TrendReport:
     row = trend.row(one, BOOK, virtual=False, facts={1: {text: text}})
     night = TrendNight(text, text, "PASS", None, False)
     changes = ((1, ((text, None, text), (f"load {text}", text, None))),)
-    made = trend.TrendRow(row.course, row.summary, changes, 2.0)
+    made = trend.TrendRow(row.series, row.summary, changes, 2.0)
     return TrendReport(text, 2, (night, night), (made,), (text,), text)

@@ -94,7 +94,7 @@ def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
     tmp_path: Path, root: Path
 ) -> None:
     assert run(tmp_path, root, "one", HEALTHY).verdict == "PASS"
-    born = accept(tmp_path, root, "one").baseline.certificate.birth
+    born = accept(tmp_path, root, "one").baseline.certificate.machine
     plan, _ = recalled(tmp_path, root, HEALTHY)
     book = change_rules.read(resources.locate("changes.toml"))
     assert plan.baseline == msgspec.structs.replace(born, book=book)
@@ -307,7 +307,7 @@ def test_what_was_told_of_another_baseline_is_told_again(tmp_path: Path, root: P
     accepted(tmp_path, root, updated("6.12"))
     for name in ("two", "three"):
         run(tmp_path, root, name, updated("6.13"))
-    assert accept(tmp_path, root, "three", again=True).baseline.certificate.birth.known == ()
+    assert accept(tmp_path, root, "three", again=True).baseline.certificate.machine.known == ()
     assert told(run(tmp_path, root, "four", updated("6.13"))) == ([], [])
     accept(tmp_path, root, "one", again=True)
     assert told(run(tmp_path, root, "five", updated("6.13"))) == NEWS

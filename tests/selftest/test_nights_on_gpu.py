@@ -82,7 +82,7 @@ class Box:
     def rigproof(self, verb: str, *typed: str) -> tuple[int, float]:
         if verb == "baseline":
             self.baseline = SimpleNamespace(
-                certificate=SimpleNamespace(birth=SimpleNamespace(run_id=Path(typed[1]).name))
+                certificate=SimpleNamespace(machine=SimpleNamespace(run_id=Path(typed[1]).name))
             )
             return 0, 0.1
         made, file = next(self._nights), Path(typed[typed.index("--run-dir-file") + 1])
@@ -175,7 +175,7 @@ def test_a_history_without_the_run_of_the_baseline_counts_no_night(
     box = Box(tmp_path, [night(number) for number in range(4)])
     assert box.main(monkeypatch) == 0
     box.baseline = SimpleNamespace(
-        certificate=SimpleNamespace(birth=SimpleNamespace(run_id="another"))
+        certificate=SimpleNamespace(machine=SimpleNamespace(run_id="another"))
     )
     assert box.main(monkeypatch) == 1
     assert "does not hold another, the run of the baseline" in capsys.readouterr().err

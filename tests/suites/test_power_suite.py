@@ -24,7 +24,7 @@ from acceptance.core.unmeasured import after_fault, not_permitted
 from acceptance.loads import asks
 from acceptance.loads.pulse import selection
 from acceptance.loads.pulse.contract import PREPARED_S, REST_S, Ask, Step
-from acceptance.loads.pulse.leash import TAKEN_S
+from acceptance.loads.pulse.watchdog import TAKEN_S
 from acceptance.machine.gpu import gpus
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
@@ -46,7 +46,7 @@ from acceptance.wording import words
 
 SEEN = machine(device(0), device(1))
 DUE = gpus(SEEN)
-ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), leash="/run/leash")
+ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), watchdog="/run/watchdog")
 BESIDE = ("nice", "-n", "10", *stress_ng.argv("/usr/bin/stress-ng", seconds=9, workers=2))
 UUIDS = [str(gpu.uuid) for gpu in DUE]
 ABOUT = {"uuids": UUIDS}
@@ -338,7 +338,7 @@ class Stage:
         load, watch, *_ = parts
         ask = asks.of_argv(load.argv)
         assert isinstance(ask, Ask)
-        assert ask.leash in watch.argv
+        assert ask.watchdog in watch.argv
         assert load.component == GPUS
         assert load.env["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS)
         return self._results

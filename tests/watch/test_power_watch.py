@@ -1,4 +1,4 @@
-"""The watch over the GPUs during the power load: what it tells, and when it pulls the leash."""
+"""The watch over the GPUs during the power load: what it tells, and when it pulls the watchdog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from known import known
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
 from acceptance.core.parts import Gpu
-from acceptance.loads.pulse.leash import STOPPED, Holder, Leash
+from acceptance.loads.pulse.watchdog import STOPPED, Holder, Watchdog
 from acceptance.suites.fixtures.power import WatchRun, read_watch
 from acceptance.watch import power_watch
 from acceptance.watch.targets import WatchTarget, attach
@@ -48,14 +48,14 @@ def watched(
 ) -> tuple[WatchRun, str | None]:
     """What the watch says, and why the load has to end, if it has."""
     nvml = FakeNvml(2, {**SOUND, **answers}, {186: 650_000} if fields is None else fields)
-    place = folder / "leash"
+    place = folder / "watchdog"
     gpus = attach(nvml, [WatchTarget(name, None, where) for name, where in BOTH])
     over = threading.Event()
     timer = threading.Timer(seconds, over.set)
     timer.start()
     power_watch.watch(nvml, gpus, Holder(place), over)
     timer.cancel()
-    return read_watch(capsys.readouterr().out), Leash(place).reason()
+    return read_watch(capsys.readouterr().out), Watchdog(place).reason()
 
 
 def test_sound_gpus_are_told_and_the_leash_is_kept(
@@ -130,7 +130,7 @@ def test_a_gpu_that_is_lost_from_the_start_stops_the_load(
 def test_the_program_ends_when_the_load_drops_the_leash(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = tmp_path / "leash"
+    place = tmp_path / "watchdog"
     nvml = FakeNvml(2, {**SOUND, "nvmlShutdown": None}, {186: 650_000})
 
     def drop() -> None:
@@ -149,8 +149,8 @@ def test_the_program_ends_when_the_load_drops_the_leash(
 def test_a_watch_that_cannot_begin_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = power_watch.argv("python", tmp_path / "leash", [(Gpu(0), "0000:09:00.0")])
+    argv = power_watch.argv("python", tmp_path / "watchdog", [(Gpu(0), "0000:09:00.0")])
     nvml = FakeNvml(2, {**SOUND, "nvmlInit": Refusal(999, "driver not loaded")})
     assert power_watch.main(argv[3:], nvml) == 1
     assert "driver not loaded" in capsys.readouterr().err
-    assert Leash(tmp_path / "leash").reason() is not None
+    assert Watchdog(tmp_path / "watchdog").reason() is not None

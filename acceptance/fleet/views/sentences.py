@@ -16,7 +16,7 @@ from acceptance.fleet import comparison
 from acceptance.fleet import report as fleet_report
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row
-from acceptance.fleet.report import BINS, Changes, Distribution, FleetReport, Matrix, Turn
+from acceptance.fleet.report import BINS, Change, Changes, Distribution, FleetReport, Matrix
 from acceptance.reports import report_terminal
 from acceptance.reports import text as reports_text
 from acceptance.reports.report import Items, Line, Part, Picture, Report, Section, Table, Tone
@@ -297,7 +297,7 @@ def _counted(text: str, machines: Sequence[str], language: Language) -> str:
     return language("{label}: {text}", label=label, text=names(machines, language))
 
 
-def fact(turn: Turn, language: Language) -> str:
+def fact(turn: Change, language: Language) -> str:
     """A fact that changed: what it was, and what it is."""
     unknown = language("unknown")
     return f"{turn.what} {turn.was or unknown} -> {turn.now or unknown}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads import contract, power_step
@@ -73,10 +73,10 @@ class Ask(contract.Ask, tag="pulse", frozen=True, kw_only=True):
             "anti_phase; on the first so many GPUs, or on all",
         ),
     ]
-    leash: Annotated[
+    watchdog: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
         Meta(description="the file that the watch over the GPUs keeps fresh"),
-    ] = None
+    ] = field(default=None, name="leash")
     inject: Literal["element"] | None = None
 
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"leash"})
@@ -96,9 +96,9 @@ class Ask(contract.Ask, tag="pulse", frozen=True, kw_only=True):
         return tuple(one.on(self.gpus) for one in self.steps)
 
     def parameters(self) -> dict[str, Any]:
-        """The steps as a person types them, and whether there is a leash."""
+        """The steps as a person types them, and whether there is a watchdog."""
         steps = [text_of(step) for step in self.power_steps()]
-        return {**super().parameters(), "steps": steps, "watched": self.leash is not None}
+        return {**super().parameters(), "steps": steps, "watched": self.watchdog is not None}
 
     def due(self, output: LoadOutput) -> Due:
         """Wrong results of each GPU, the share of the steps, and the table of those begun."""

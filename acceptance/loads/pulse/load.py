@@ -9,8 +9,8 @@ on a kernel of ours works and rests by the GPU's own clock. Each result is compa
 one, bit for bit, during the step and after it. The first one is proved before.
 
 Each step is told on the stream before it begins (`contract.REST_S` sooner), and after its end with
-the edges that were made. It ends with the step at which the leash is pulled or nobody holds it
-(`leash`): then the steps after it are left out. It changes no limit and no clock.
+the edges that were made. It ends with the step at which the watchdog is pulled or nobody holds it
+(`watchdog`): then the steps after it are left out. It changes no limit and no clock.
 
 Readings: `power_miscompares` of each GPU, and `power_steps`, the share of the steps that was made
 whole. The table `power_steps` has every step: edges commanded and made on all of its GPUs, the
@@ -50,7 +50,7 @@ from acceptance.loads.pulse.contract import (
     text_of,
 )
 from acceptance.loads.pulse.device import Device
-from acceptance.loads.pulse.leash import Leash
+from acceptance.loads.pulse.watchdog import Watchdog
 from acceptance.loads.pulse.worker import Done, Turn
 from acceptance.loads.ranks import GpuRank, Ranks
 
@@ -91,19 +91,19 @@ def cuda() -> Device:
 
 def run(ask: Ask, output: Output) -> None:
     """All steps. Raises LoadError, also for a GPU with too few edges of a step."""
-    leash = Leash(None if ask.leash is None else Path(ask.leash))
+    watchdog = Watchdog(None if ask.watchdog is None else Path(ask.watchdog))
     try:
-        _run(ask, leash, output)
+        _run(ask, watchdog, output)
     finally:
-        leash.drop()
+        watchdog.drop()
 
 
-def _run(ask: Ask, leash: Leash, output: Output) -> None:
+def _run(ask: Ask, watchdog: Watchdog, output: Output) -> None:
     every, steps = tuple(map(OneGpuRank, range(ask.gpus))), ask.power_steps()
 
     def body(rank: GpuRank, connection: Connection) -> None:
         inject = ask.inject if rank == every[-1] else None
-        worker.work(rank.number, connection, cuda, leash, inject)
+        worker.work(rank.number, connection, cuda, watchdog, inject)
 
     wrong: Counter[Component] = Counter()
     rows: list[tuple[float | str, ...]] = []
@@ -115,7 +115,7 @@ def _run(ask: Ask, leash: Leash, output: Output) -> None:
         )
         about = [ready[rank] for rank in every]
         # from here on the steps follow one another: what loads the machine beside them begins now
-        leash.wait()
+        watchdog.wait()
         uuids = [one.get("uuid") for one in about]
         output.hello(ask.load, {**ask.parameters(), "uuids": uuids})
         for text in dict.fromkeys(str(one) for one in about):

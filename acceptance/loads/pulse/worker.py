@@ -22,11 +22,11 @@ from acceptance.loads.pulse import clocks
 from acceptance.loads.pulse.clocks import Drift
 from acceptance.loads.pulse.device import GROUP, Compared, Device, Make
 from acceptance.loads.pulse.edges import edges, within_kernel
-from acceptance.loads.pulse.leash import Leash
+from acceptance.loads.pulse.watchdog import Watchdog
 from acceptance.loads.ranks import REPORTED, TaskPipe, sleep_until
 
 QUEUED = 2  # groups at once
-SLICE_S = 0.05  # the leash is looked at so often
+SLICE_S = 0.05  # the watchdog is looked at so often
 SEGMENT_S = 0.25  # waves within one launch: a display's watchdog ends kernels of seconds
 STAIR_S = 0.02  # a level between none and full is work for that share of each such time
 LEAST_WORKED = 1 / 3  # of the time between two edges; with less the first one was not made
@@ -61,7 +61,7 @@ class Done:
 class _Player:
     device: Device
     gpu: Component
-    leash: Leash
+    watchdog: Watchdog
     report: Callable[[WrongRepeat], None]
     inject: str | None
     one_s: float = 1e-3
@@ -177,7 +177,7 @@ class _Player:
         now_s = time.monotonic()
         if self.stopped is None and now_s - self.looked_s >= SLICE_S:
             self.looked_s = now_s
-            self.stopped = self.leash.reason()
+            self.stopped = self.watchdog.reason()
         return self.stopped is not None
 
 
@@ -194,7 +194,9 @@ def _wrong(gpu: Component, dtype: DtypeName, step: str, elements: int) -> WrongR
     )
 
 
-def work(number: int, connection: Connection, make: Make, leash: Leash, inject: str | None) -> None:
+def work(
+    number: int, connection: Connection, make: Make, watchdog: Watchdog, inject: str | None
+) -> None:
     """The rank's whole sequence, until it is told to leave."""
     device = make()
     gpu = Gpu(number)
@@ -202,7 +204,7 @@ def work(number: int, connection: Connection, make: Make, leash: Leash, inject: 
     def report(one: WrongRepeat) -> None:
         connection.send(("miscompare", one))
 
-    player = _Player(device, gpu, leash, report, inject)
+    player = _Player(device, gpu, watchdog, report, inject)
     connection.send(("ready", device.about))
     for turn in TaskPipe(connection).tasks():
         connection.send(("done", player.play(turn)))

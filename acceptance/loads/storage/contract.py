@@ -133,7 +133,7 @@ class Checkpoint(OnDisk, tag=CHECKPOINT, frozen=True, kw_only=True):
         return Due(self._of_disk(CHECKPOINT_READINGS))
 
 
-class Kept(OnDisk, tag=KEPT, frozen=True, kw_only=True):
+class Canary(OnDisk, tag=KEPT, frozen=True, kw_only=True):
     """Write and seal the file that stays, or read that of an earlier run, and verify it."""
 
     way: Annotated[

@@ -16,11 +16,11 @@ from typing import Any
 from acceptance.loads.card import gpu_identity
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.protocol import Output
-from acceptance.loads.storage.contract import Checkpoint, Feed, Kept, Memmap
+from acceptance.loads.storage.contract import Canary, Checkpoint, Feed, Memmap
 from acceptance.loads.storage.job import SEED_BITS, Job
 from acceptance.loads.storage.scratch_file import StorageError, open_folder
 
-AnyOnDisk = Memmap | Feed | Checkpoint | Kept
+AnyOnDisk = Memmap | Feed | Checkpoint | Canary
 
 
 def run(ask: AnyOnDisk, output: Output) -> None:
@@ -65,7 +65,7 @@ def _measure(ask: AnyOnDisk, job: Job) -> None:
             from acceptance.loads.storage import checkpoint
 
             checkpoint.measure(ask, job)
-        case Kept():
-            from acceptance.loads.storage import kept
+        case Canary():
+            from acceptance.loads.storage import canary
 
-            kept.measure(ask, job)
+            canary.measure(ask, job)

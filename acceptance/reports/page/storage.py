@@ -234,10 +234,10 @@ def _grids(tables: Sequence[Table], language: Language) -> Iterator[Grid]:
     if rows:
         title = language("Microseconds in which this share of the requests was answered")
         yield _grid(title, ("", *head), rows)
-    yield from _arms(tables, language)
+    yield from _variants(tables, language)
 
 
-def _arms(tables: Sequence[Table], language: Language) -> Iterator[Grid]:
+def _variants(tables: Sequence[Table], language: Language) -> Iterator[Grid]:
     names = {
         "cold": language("not in memory, the kernel reads ahead"),
         "cold_random": language("not in memory, without read-ahead"),

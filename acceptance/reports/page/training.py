@@ -81,7 +81,7 @@ class ParallelBar:
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelArm:
+class ParallelVariant:
     """The bars of one arm, in words their range."""
 
     name: str
@@ -95,7 +95,7 @@ class Parallel:
     """The plot of efficiencies: the ways of training beside each other, an arm above the other."""
 
     ways: tuple[str, ...]
-    arms: tuple[ParallelArm, ...]
+    arms: tuple[ParallelVariant, ...]
 
     @property
     def width(self) -> int:
@@ -284,16 +284,16 @@ def parallel(found: Iterable[Table], language: Language) -> Parallel | None:
     names = {"default": language("as the machine comes"), "p2p_off": language("P2P off")}
     return Parallel(
         ways,
-        tuple(_arm(names.get(arm, arm), cells, ways, language) for arm, cells in shown),
+        tuple(_variant(names.get(arm, arm), cells, ways, language) for arm, cells in shown),
     )
 
 
-def _arm(
+def _variant(
     name: str,
     cells: Mapping[tuple[str, float], float],
     ways: Sequence[str],
     language: Language,
-) -> ParallelArm:
+) -> ParallelVariant:
     bars_of: list[ParallelBar] = []
     for at, way in enumerate(ways):
         own = sorted((times, value) for (told, times), value in cells.items() if told == way)[:2]
@@ -306,7 +306,7 @@ def _arm(
                 ParallelBar(100 * at + 14 + 38 * place, round(height, 1), times > 1, title)
             )
     values = cells.values()
-    return ParallelArm(name, number(min(values)), number(max(values)), tuple(bars_of))
+    return ParallelVariant(name, number(min(values)), number(max(values)), tuple(bars_of))
 
 
 # --- digests ---

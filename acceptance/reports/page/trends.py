@@ -47,7 +47,7 @@ def width(nights: int) -> int:
 def draw(row: TrendRow, places: Mapping[str, int]) -> TrendPlot:
     """Draw one series; `places` has the number of each night by its run, from 0."""
     count = len(places)
-    points = row.course.points
+    points = row.series.points
     known = [point.value for point in points] + ([row.born] if row.born is not None else [])
     low, high = min(known), max(known)
     room = _ROOM * ((high - low) or abs(high) or 1.0)

@@ -26,7 +26,7 @@ from msgspec import Meta
 
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.miscompare import WrongFile
-from acceptance.loads.storage.contract import KEPT_ERRORS, Kept
+from acceptance.loads.storage.contract import KEPT_ERRORS, Canary
 from acceptance.loads.storage.job import Job, read_bytes, require_cold
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, flush_folder, remove
 from acceptance.loads.storage.token_file import pieces
@@ -105,7 +105,7 @@ def decode(data: bytes, name: str) -> Header:
     return header
 
 
-def measure(ask: Kept, job: Job) -> None:
+def measure(ask: Canary, job: Job) -> None:
     """The whole load."""
     if ask.way == "write":
         _write(ask, job)
@@ -114,7 +114,7 @@ def measure(ask: Kept, job: Job) -> None:
         _verify(ask, job, file)
 
 
-def _write(ask: Kept, job: Job) -> None:
+def _write(ask: Canary, job: Job) -> None:
     """Write the sealed file in the place of an earlier one, and read it back."""
     for earlier in (FILE, _MAKING):  # only one of them has room
         remove(job.folder, earlier)
@@ -140,7 +140,7 @@ def _write(ask: Kept, job: Job) -> None:
         file.kept = ask.inject is None
 
 
-def _verify(ask: Kept, job: Job, file: ScratchFile) -> None:
+def _verify(ask: Canary, job: Job, file: ScratchFile) -> None:
     if not file.size:
         raise StorageError("kept_unknown", file=file.name)
     room = header_bytes(ask.bytes // BLOCK * BLOCK)
@@ -184,7 +184,7 @@ def _verify(ask: Kept, job: Job, file: ScratchFile) -> None:
     job.output.reading(KEPT_ERRORS, "count", ask.disk, job.wrong)
 
 
-def _compare_blocks(ask: Kept, job: Job, file: ScratchFile, header: Header, room: int) -> None:
+def _compare_blocks(ask: Canary, job: Job, file: ScratchFile, header: Header, room: int) -> None:
     got = np.empty(PIECE // WORD, dtype=np.uint64)
     for (offset, size), due in zip(pieces(header.bytes), header.digests, strict=True):
         words = got[: size // WORD]

@@ -1,7 +1,8 @@
-"""The leash of the power load: a file that the watch over the GPUs keeps fresh, or writes into.
+"""The watchdog of the power load: a file that the watch over the GPUs keeps fresh, or writes into.
 
-A load on a leash ends by itself where the file is old: a watch that hangs with a lost GPU stops the
-load too. Fail closed, without a channel from one to the other.
+A load with a watchdog ends by itself where the file is old: a watch that hangs with a lost GPU
+stops the load too. Fail closed, without a channel from one to the other. In asks and journals the
+file is the load's `leash`.
 
 The file's time is that of the monotonic clock, which all processes of the machine share: the wall
 clock may be set at any moment.
@@ -28,7 +29,7 @@ class Holder:
         self._path = path
 
     def take(self) -> None:
-        """Begin: the leash is fresh."""
+        """Begin: the watchdog is fresh."""
         self._path.write_bytes(b"")
         self._stamp()
 
@@ -49,7 +50,7 @@ class Holder:
         self._path.write_text("stop\n", encoding="utf-8")
 
 
-class Leash:
+class Watchdog:
     """The end that the load wears; `path` is None for a load that is not watched."""
 
     def __init__(self, path: Path | None) -> None:
