@@ -20,7 +20,6 @@ from acceptance.expect import loosest
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.loosest import Bounds, Problem
-from acceptance.wording import words
 
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
@@ -45,8 +44,8 @@ class MachineUnderTest:
     limits of all. `waivers` are those of the machine file, whose name is `file`; None without one.
     `missing` are GPUs that were asked for and cannot be tested. `turns` is the largest number of
     GPUs that share the way to the host; None: all do. `not_offered`, `gaps` and `gpu_functions` are
-    the plan's. `shortfalls` say what the check of presence fails for, `left_out` why something that
-    was asked for is not tested.
+    the plan's. `shortfalls` say what the check of presence fails for. `cure` ends the error that
+    nothing is due, in English.
     """
 
     components: Classes
@@ -61,20 +60,7 @@ class MachineUnderTest:
     gaps: Sequence[Text] = ()
     gpu_functions: Sequence[Component] = ()
     shortfalls: tuple[Message, ...] = ()
-    left_out: Sequence[Message] = ()
-
-    @property
-    def cure(self) -> str:
-        """The end of an error that nothing is due."""
-        text = "".join(f"; {words.message(one)}" for one in self.left_out)
-        if not self.shortfalls:
-            return text
-        missing = words.message(Message("clauses", {"why": self.shortfalls}))
-        return (
-            f"{text}; {missing}: select gpu.present too (--only gpu.present; make: "
-            "ONLY=gpu.present), which shows why, or leave out --only to test the rest of the "
-            "machine"
-        )
+    cure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.core import plain_text, regular_file
@@ -54,7 +55,8 @@ def names(text: str, source: str) -> tuple[str, ...]:
 
 def read(path: Path) -> tuple[str, ...]:
     """The machines that a file names. Raises DueError."""
-    return names(_text(path, DueError, "fleet_due_unread"), str(path))
+    text = _text(path, lambda why: DueError("fleet_due_unread", path=str(path), why=why))
+    return names(text, str(path))
 
 
 def read_locations(path: Path) -> dict[str, dict[str, str]]:
@@ -64,7 +66,11 @@ def read_locations(path: Path) -> dict[str, dict[str, str]]:
     which names the line.
     """
     source = str(path)
-    text = _text(path, LocationsError, "fleet_locations_unread", "utf-8-sig")
+    text = _text(
+        path,
+        lambda why: LocationsError("fleet_locations_unread", path=source, why=why),
+        "utf-8-sig",
+    )
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     found: dict[str, dict[str, str]] = {}
     try:
@@ -94,13 +100,13 @@ def read_locations(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _text(path: Path, error: type[WordedError], code: str, encoding: str = "utf-8") -> str:
+def _text(path: Path, error: Callable[[str], WordedError], encoding: str = "utf-8") -> str:
     try:
         return regular_file.read(path, regular_file.SMALL_RECORD).decode(encoding)
     except OSError as trouble:
-        raise error(code, path=str(path), why=trouble.strerror) from trouble
+        raise error(trouble.strerror or str(trouble)) from trouble
     except UnicodeDecodeError as trouble:
-        raise error(code, path=str(path), why="it is not UTF-8") from trouble
+        raise error("it is not UTF-8") from trouble
 
 
 def of_slurm() -> tuple[str, ...]:

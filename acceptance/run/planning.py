@@ -869,10 +869,24 @@ def _machine(
         ),
         gpu_functions=tuple(map(parse, topology.gpu_functions(inventory))),
         shortfalls=short,
-        left_out=(
+        cure=_cure(
+            short,
             *(power_off if _asks_for_power(request.only) else ()),
             *(unscratched if request.only else ()),
         ),
+    )
+
+
+def _cure(short: tuple[Message, ...], *left_out: Message) -> str:
+    """The end of the error that nothing is due: why something that was asked for is not tested."""
+    text = "".join(f"; {words.message(one)}" for one in left_out)
+    if not short:
+        return text
+    missing = words.message(Message("clauses", {"why": short}))
+    return (
+        f"{text}; {missing}: select gpu.present too (--only gpu.present; make: "
+        "ONLY=gpu.present), which shows why, or leave out --only to test the rest of the "
+        "machine"
     )
 
 
