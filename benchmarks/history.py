@@ -31,7 +31,7 @@ from acceptance.history import drift_rules, export, night_file, nights, noise, q
 from acceptance.history.era import Era
 from acceptance.history.night import Night, NightMeasurement, SeriesKey
 from acceptance.history.reference_builder import build_reference
-from acceptance.reports import trend_terminal
+from acceptance.reports import report_terminal, trend_report
 from acceptance.reports.terminal import Terminal
 
 MACHINE = "machine-1"
@@ -105,7 +105,8 @@ def draw(recorded: tuple[Night, ...], last: int) -> str:
     report = export.trend_report(
         recorded, Path("reports"), MACHINE, noise.read(resources.locate("noise.toml")), last=last
     )
-    trend_terminal.show(report, Terminal(Console(file=text, width=120)))
+    screen = Terminal(Console(file=text, width=120))
+    report_terminal.show(trend_report.report(report, drawn=False), screen)
     return text.getvalue()
 
 

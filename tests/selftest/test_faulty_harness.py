@@ -51,7 +51,7 @@ FAULTY = {
         "fewer-multiprocessors",
     ),
     "a fold that counts only failures": (
-        "acceptance/core/fold.py",
+        "acceptance/core/verdict.py",
         '"UNJUDGED" if kinds & {"error", "skip"} else "PASS"',
         '"PASS"',
         "skips-the-work",

@@ -212,9 +212,8 @@ def test_a_run_directory_that_cannot_be_written(
             return super().start(context, run_id, deadline, log)
 
     prepared = prepare(Options(rig.machine, "smoke", only=("cpu.stress_ng",), burn_s=1.0))
-    where = Locked(
-        client, built.id, box.Grant("none"), box.ROOM, box.container_owner.name(clock.boot_id())
-    )
+    holder = box.container_owner.name(clock.boot_id())
+    where = Locked(client, ContainerSettings(built.id, box.Grant("none"), box.ROOM, holder))
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"
