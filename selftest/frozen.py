@@ -80,8 +80,10 @@ def said(fault: Fault, run: Run) -> statement.Statement:
 
 def _kept(key: str, value: float) -> float | None:
     """What of a value the next run must have again; None where that is only that it is there."""
-    if key.startswith(LIVE) or "_compares_" in key or "_excursion" in key:
-        return None  # an excursion is the highest of the samples that were taken in time
+    if key.startswith(LIVE) or "_compares_" in key:
+        return None
+    if "_excursion" in key:  # the highest of the samples that were taken in time
+        return round(value, 1)
     # How many wrong results a live burn finds before it ends is chance; that it finds some is not.
     return min(value, 1.0) if "_miscompares " in key else value
 

@@ -274,7 +274,7 @@ class HistoryCommand:
             found, unread = nights.read(out, self._id)
             notices = nights.unread_notices(unread)
         else:
-            found, notices = nights.open_history(out, self._id)
+            found, notices, _ = nights.open_history(out, self._id)
         if notices:
             text = words.message(nights.in_one(notices), self._language)
             self._screen.say(text, "yellow") if say else print(f"rigproof: {text}", file=sys.stderr)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
 from acceptance.core.message import Message
-from acceptance.history import errors, location, night_file, nights
+from acceptance.history import durable_file, errors, location, night_file, nights
 from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.night_file import UnreadableNight
@@ -75,22 +75,25 @@ def convert(out: Path, machine_id: str) -> tuple[int, tuple[Message, ...]]:
         found = _of_database(path, machine_id) if path.exists() else []
         known = {night_file.name(one.run_id) for one in found}
         older: list[Night] = []
+        present: list[Night] = []
         unread: dict[Path, UnreadableNight] = {}
         for file in night_file.files(out, machine_id):
             if file.name not in known:
                 try:
-                    night_file.read(file, machine_id)
+                    present.append(night_file.read(file, machine_id))
                 except UnreadableNight as error:
                     if (one := _of_file(file, machine_id)) is not None:
                         older.append(one)
                     else:
                         unread[file] = error
         found += sorted(older, key=lambda one: one.day)
-        night_file.write(
-            out, machine_id, [replace(one, number=n) for n, one in enumerate(found, start=1)]
-        )
+        if found:  # before the nights that this version has recorded since
+            ordered = (*found, *nights.in_order(present))
+            made = [replace(one, number=number) for number, one in enumerate(ordered, start=1)]
+            night_file.write(out, machine_id, made)
         if path.exists():
             path.replace(path.with_name(f"{path.name}{CONVERTED}"))
+            durable_file.sync(path.parent)
     return len(found), nights.unread_notices(unread)
 
 
@@ -148,14 +151,15 @@ def _of_file(path: Path, machine_id: str) -> Night | None:
         record = msgspec.json.decode(sealed.record, type=_Record)
         measured = msgspec.json.decode(record.night, type=_Night, dec_hook=parts.decode)
         plain = msgspec.json.decode(record.night, type=dict[str, Any])
+        names = ("identities", "figures", "told")
+        made = {name: value for name, value in plain.items() if name not in names}
+        night = msgspec.convert({**made, "series": (), "figures": ()}, Night)
     except (OSError, ValueError, RecursionError):
         return None
-    if (plain["machine_id"], night_file.name(plain["run_id"])) != (machine_id, path.name):
+    if (night.machine_id, night_file.name(night.run_id)) != (machine_id, path.name):
         return None
-    names = ("identities", "figures", "told")
-    made = {name: value for name, value in plain.items() if name not in names}
     return replace(
-        msgspec.convert({**made, "series": (), "figures": ()}, Night),
+        night,
         series=tuple(one.line for one in measured.figures),
         figures=tuple(
             NightMeasurement(one.value, one.again, one.outside, one.unsteady, one.failed)

@@ -50,7 +50,9 @@ _FORMULA = (
 def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
     """Other machines with a history in the same folder."""
     own = location.folder(out, machine_id)
-    found = (place.parent for place in (out / location.FOLDER).glob(f"*/{night_file.FOLDER}"))
+    places = (out / location.FOLDER).glob("*/*")
+    kinds = (night_file.FOLDER, location.DATABASE)
+    found = {place.parent for place in places if place.name in kinds}
     return tuple(sorted(place.name for place in found if place != own))
 
 

@@ -123,4 +123,6 @@ def write(out: Path, machine_id: str, nights: Collection[Night]) -> None:
     place = folder(out, machine_id)
     with errors.history_errors(place):
         place.mkdir(parents=True, exist_ok=True)
+        for above in place.parents[:3]:  # the names of new folders too
+            durable_file.sync(above)
         durable_file.write(place, ((name(one.run_id), encode(one)) for one in nights))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -54,10 +55,10 @@ def read(out: Path, machine_id: str) -> tuple[tuple[Night, ...], dict[Path, Unre
             found.append(night_file.read(file, machine_id))
         except UnreadableNight as error:
             unread[file] = error
-    return _in_order(found), unread
+    return in_order(found), unread
 
 
-def _in_order(nights: Iterable[Night]) -> tuple[Night, ...]:
+def in_order(nights: Iterable[Night]) -> tuple[Night, ...]:
     """The nights by number; two processes may have given the same one."""
     return tuple(sorted(nights, key=lambda one: (one.number, one.day, one.run_id)))
 
@@ -67,16 +68,26 @@ def unread_notices(unread: dict[Path, UnreadableNight]) -> tuple[Message, ...]:
     return _not_in_history([_because(str(file), error) for file, error in unread.items()])
 
 
-def open_history(
-    out: Path, machine_id: str, last: Run | None = None
-) -> tuple[tuple[Night, ...], tuple[Message, ...]]:
-    """The nights of a machine, after every closed run in `out` was recorded, and notices.
+class OpenHistory(NamedTuple):
+    """The nights of a machine in order, notices, and whether all of its night files were read."""
 
-    A damaged night whose run is still there is written again, in its place by the clock. A run or
-    a file that cannot be read is reported and left out. `last` is a run of `out` that need not be
-    read again. Raises HistoryError.
+    nights: tuple[Night, ...]
+    notices: tuple[Message, ...]
+    complete: bool
+
+
+def open_history(out: Path, machine_id: str, last: Run | None = None) -> OpenHistory:
+    """The nights of a machine, after every closed run in `out` was recorded.
+
+    A damaged night whose run is still there is written again, in its place among the other runs. A
+    run that cannot be read, or a damaged night without its run, is reported and left out. `last` is
+    a run of `out` that need not be read again. Raises HistoryError, also for a night file that is
+    not damaged and cannot be read: what it holds is not known, nor which number is the next.
     """
     nights, unread = read(out, machine_id)
+    if sealed := [file for file, one in unread.items() if not isinstance(one, DamagedNight)]:
+        names = _names([_because(str(file), unread[file]) for file in sealed])
+        raise HistoryError("not_in_history", names=names)
     troubles: list[Message] = []
     notices: list[Message] = []
     known = {one.run_id: one for one in nights}
@@ -98,17 +109,28 @@ def open_history(
         if isinstance(unread.get(file), DamagedNight):
             del unread[file]
             notices.append(Message("night_restored", {"path": str(file)}))
-            earlier = nights[: queries.last_until(nights, made.day)]
-            place = earlier[-1].number if earlier else 0
-        elif file in unread:
-            continue  # what cannot be read, or is a newer rigproof's, is not replaced
+            place = _place(made, run, _order(list(_runs(out, machine_id, (), []))), known)
         else:
             place = number = number + 1
         changed.append(replace(made, number=place))
         known[run.run_id] = changed[-1]
     night_file.write(out, machine_id, changed)
     troubles += [_because(str(file), error) for file, error in unread.items()]
-    return _in_order(known.values()), (*notices, *_not_in_history(troubles))
+    return OpenHistory(in_order(known.values()), (*notices, *_not_in_history(troubles)), not unread)
+
+
+def _place(
+    made: Night, run: ClosedRun, runs: Sequence[ClosedRun], known: Mapping[str, Night]
+) -> int:
+    """The number of a night that is written again: that of the run before it, of those still here;
+    of the last night until its day by the clock, where there is none.
+    """
+    before = [one.run_id for one in runs[: runs.index(run)] if one.run_id in known]
+    if before:
+        return known[before[-1]].number
+    nights = in_order(known.values())
+    earlier = nights[: queries.last_until(nights, made.day)]
+    return earlier[-1].number if earlier else 0
 
 
 def in_one(notices: tuple[Message, ...]) -> Message:
@@ -117,12 +139,14 @@ def in_one(notices: tuple[Message, ...]) -> Message:
 
 
 def _not_in_history(troubles: Sequence[Message]) -> tuple[Message, ...]:
-    if not troubles:
-        return ()
+    return (Message("not_in_history", {"names": _names(troubles)}),) if troubles else ()
+
+
+def _names(troubles: Sequence[Message]) -> Value:
     names: Value = tuple(troubles[:_NAMED])
     if (more := len(troubles) - _NAMED) > 0:
         names = Message("and_more", {"names": names, "more": more})
-    return (Message("not_in_history", {"names": names}),)
+    return names
 
 
 def _because(path: str, error: Exception) -> Message:

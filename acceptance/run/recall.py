@@ -121,7 +121,8 @@ class HistoryRecall:
         rules = book.sheet.nights
         put_off: int | HistoryError
         try:
-            recorded, self._reported = nights.open_history(self._out, self._machine_id)
+            opened = nights.open_history(self._out, self._machine_id)
+            recorded, self._reported = opened.nights, opened.notices
             notes += [Note(nights.in_one(self._reported))] if self._reported else []
             after = 0
             if accepted is not None:
@@ -137,6 +138,8 @@ class HistoryRecall:
                 queries.night_values, recorded, after=after, first=rules.recent, last=rules.known
             )
             own, put_off = values(now), queries.skipped_in_a_row(recorded)
+            if not opened.complete:  # a night that cannot be read may have been skipped too
+                put_off = HistoryError("note", text=self._reported)
             looks = {**own, **values(None, only=_counters(plan, book))}
             times = durations.recent(recorded, self._out, plan.profile)
             # Fewer nights, and no baseline, are nothing that anything is held against.
@@ -176,7 +179,7 @@ class HistoryRecall:
         Returns what `recall` has not reported yet, if there is anything.
         """
         try:
-            _, notices = nights.open_history(self._out, self._machine_id, run)
+            notices = nights.open_history(self._out, self._machine_id, run).notices
         except HistoryError as error:
             return Message("not_in_history_yet", {"why": error.message})
         new = tuple(one for one in notices if one not in self._reported)

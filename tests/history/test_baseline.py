@@ -94,7 +94,7 @@ def test_what_it_holds() -> None:
         (),
         (),
     )
-    assert found.birth == machine_facts.born(
+    assert found.machine == machine_facts.born(
         machine_facts.machine() | {"cpu": machine_facts.machine()["cpu"] | {"virtualised": False}}
     )
     assert (found.provenance, found.era) == ({"host": "box"}, ERA)
@@ -254,7 +254,7 @@ def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked
         made(held())
     found = made(held(), anew=True)
     assert found.set_aside[0].startswith("gpu1 is another part: GPU-of-before when")
-    assert found.birth.book is None
+    assert found.machine.book is None
     assert found.waived == ()
     assert made(entries(), anew=True).set_aside == ()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from nights import COPY, ERA, MACHINE, night, recorded, values, write_run
+from nights import COPY, ERA, MACHINE, night, record, recorded, values, write_run
 
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import ITSELF, Gpu
@@ -100,6 +100,28 @@ def test_night_files_of_the_older_format_follow_those_of_the_database(
     assert recorded(out) == before
 
 
+def test_nights_that_were_recorded_since_follow_those_that_are_converted(
+    out: Path, database: Path
+) -> None:
+    record(out, *(night(number) for number in (51, 52)))
+    older_file(out)
+    assert convert(out, MACHINE)[0] == 6
+    found = [(one.run_id, one.number) for one in recorded(out)]
+    names = [*(one.run_id for one in NIGHTS), "run-00009", "run-00051", "run-00052"]
+    assert found == list(zip(names, range(1, 9), strict=True))
+
+
+def test_a_sealed_file_of_another_shape_is_named_and_left(out: Path) -> None:
+    path = older_file(out)
+    text = path.read_text()
+    record = text[text.index('"record":') + 9 : -2].replace('"profile"', '"profil"', 1)
+    digest = hashlib.sha256(record.encode()).hexdigest()
+    path.write_text(f'{{"rigproof_night":1,"sha256":"{digest}","record":{record}}}\n')
+    before = path.read_bytes()
+    count, (notice,) = convert(out, MACHINE)
+    assert (count, notice.code, path.read_bytes()) == (0, "not_in_history", before)
+
+
 def test_without_a_database_the_older_files_alone_are_converted(out: Path) -> None:
     older_file(out)
     assert convert(out, MACHINE) == (1, ())
@@ -110,7 +132,7 @@ def test_runs_that_are_there_are_added_after_it(out: Path, database: Path) -> No
     write_run(out, "run-00002")
     write_run(out, "later")
     convert(out, MACHINE)
-    found, notices = nights.open_history(out, MACHINE)
+    found, notices, _ = nights.open_history(out, MACHINE)
     assert (found[:5], [one.run_id for one in found[5:]], notices) == (NIGHTS, ["later"], ())
 
 

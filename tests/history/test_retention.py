@@ -90,7 +90,7 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path) -> Non
 
 def test_what_is_pruned_does_not_come_back(out: Path) -> None:
     pruned(out, keep_days=19.0)
-    found, notices = nights.open_history(out, MACHINE)
+    found, notices, _ = nights.open_history(out, MACHINE)
     assert (found, notices) == (recorded(out), ())
     assert (len(found), len(measured(out))) == (30, 21)
 

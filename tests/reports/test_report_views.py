@@ -96,6 +96,13 @@ def test_a_tone_is_a_colour_of_the_row(tone: str, style: str) -> None:
     assert any(style in line for line in shown if ("one" if tone == "bad" else "two") in line)
 
 
+def test_a_row_without_cells_breaks_no_page() -> None:
+    rows = (Row(("1",)), Row(()), Row(("1", "2")))
+    table = drawn.page(made(Table(rows, head=("a", "b")))).find(".//table")
+    assert [pages.words(one) for one in table.findall("thead//th")] == ["a", "b"]
+    assert len(table.findall("tbody/tr")) == 3
+
+
 def test_another_language() -> None:
     words = translated.language({"Contents": "Inhalt"}, "zh-CN")
     shown = report_page.render(made(), words)

@@ -154,7 +154,7 @@ def test_a_history_of_many_runs(tmp_path: Path, counts: Counts) -> None:
         unpacked(RECORDED[name], tmp_path / name)
         (tmp_path / name / run_folder.VERDICT).write_text("{}")  # it is closed
     _, start = reader.read_first_record(tmp_path / names[0])
-    nights, _ = history_nights.open_history(tmp_path, start.body.machine_id)  # type: ignore[union-attr]
+    nights, *_ = history_nights.open_history(tmp_path, start.body.machine_id)  # type: ignore[union-attr]
     assert len(nights) == len(names)
     assert (sorted(counts.read), counts.folds) == (names, len(names))
 

@@ -356,6 +356,19 @@ def test_a_damaged_night_without_its_run_is_named_every_night_and_is_no_referenc
         assert str(file) in words.text(recalled.notes[0].text)
     levels = {due.past.level.nights for due in _dues(recalled.plan) if due.past and due.past.level}
     assert levels == {5}
+    with pytest.raises(HistoryError, match="cannot be counted"):
+        recalled.postponement(("gpu0: somebody",), 3)
+
+
+def test_a_night_of_a_newer_rigproof_leaves_the_past_unknown(nights: Nights) -> None:
+    sound(nights, 6)
+    file = file_of(nights, "night-003")
+    file.write_bytes(file.read_bytes().replace(b'night":2', b'night":3', 1))
+    recalled = nights.recalled()
+    assert recalled.plan == MADE
+    assert recalled.notes[0].text.code == "not_remembered"  # type: ignore[union-attr]
+    with pytest.raises(HistoryError, match="cannot be counted"):
+        recalled.postponement(("gpu0: somebody",), 3)
 
 
 def test_a_history_that_was_not_converted_is_said_and_costs_no_verdict(nights: Nights) -> None:
