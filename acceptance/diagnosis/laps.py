@@ -135,7 +135,7 @@ class Laps:
     def _means(self, name: str, slots: Sequence[Slot]) -> dict[Slot, float]:
         """The mean of a reading in each slot, from samples in full use wholly within the slot.
 
-        Turns with too few such samples are left out.
+        Slots with too few such samples are left out.
         """
         samples = with_durations(self.history.points_with(name))
         ends = [point.boot_s for point, _ in samples]

@@ -102,6 +102,10 @@ class Book(Strict, frozen=True):
         used = {of for row in self.derived for of in row.of}
         if odd := sorted(used ^ self.quantity.keys()):
             raise ValueError(f"quantity: {', '.join(odd)} must stand there and in an `of`")
+        ours = measurements.shipped().by_name
+        named = {name for row in self.derived for of in row.of.values() for name in of} - set(ours)
+        if odd := sorted(name for name in named if not fnmatch.filter(ours, name)):
+            raise ValueError(f"derived: {', '.join(odd)} is no measurement of rigproof's")
 
     def rows(self, of: str) -> tuple[DerivedLimit, ...]:
         """The limits of a quantity. Raises DataFileError where the file does not have it."""
@@ -136,12 +140,13 @@ def floors(
 ) -> Iterator[Override]:
     """The floors of a component; a message says why there is none.
 
-    `names` are those that are meant, where the file has a pattern or more.
+    `names` are those that are meant, where the file has a pattern or more. Raises DataFileError
+    where one has no floor, or none has.
     """
-    for row, name in _rows(of, names):
-        if row.low is not None and isinstance(found, Message):
+    for row, name in _rows(of, "low", names):
+        if isinstance(found, Message):
             yield Override(name, origin, component=component, unlimited=found)
-        elif row.low is not None and isinstance(found, Amount):
+        else:
             yield Override(name, origin, row.limit(name, found), component)
 
 
@@ -155,19 +160,32 @@ def ceilings(
 ) -> Iterator[Override]:
     """The ceilings of a component, `counted` times the rate.
 
-    `names` are those that are meant, where the file has a pattern or more.
+    `names` are those that are meant, where the file has a pattern or more. Raises DataFileError
+    where one has no ceiling, or none has.
     """
-    for row, name in _rows(of, names):
-        if row.high is not None:
-            most = rate if isinstance(rate, Amount) else _most(name, rate, counted)
-            yield Override(name, origin, row.limit(name, most), component)
+    for row, name in _rows(of, "high", names):
+        most = rate if isinstance(rate, Amount) else _most(name, rate, counted)
+        yield Override(name, origin, row.limit(name, most), component)
 
 
-def _rows(of: str, names: Collection[str]) -> Iterator[tuple[DerivedLimit, str]]:
-    for row in book().rows(of):
-        for name in names or row.of[of]:
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in row.of[of]):
-                yield row, name
+def _rows(of: str, side: str, names: Collection[str]) -> list[tuple[DerivedLimit, str]]:
+    """The limits of a side, each with its measurements. Raises DataFileError where one lacks."""
+    rows = [row for row in book().rows(of) if getattr(row, side) is not None]
+    found = [
+        (row, name)
+        for row in rows
+        for name in names or row.of[of]
+        if name in measurements.shipped().by_name
+        and any(fnmatch.fnmatchcase(name, pattern) for pattern in row.of[of])
+    ]
+    meant = set(names) or {name for row in rows for name in row.of[of]}
+    odd = sorted(meant - {name for _, name in found})
+    if odd or not found:
+        told = ", ".join(odd) or "anything"
+        raise resources.DataFileError(
+            f"{FILE}: no {side} of {of} limits {told}: install rigproof again"
+        )
+    return found
 
 
 def _most(name: str, rate: Rate, counted: float) -> Amount:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Annotated
 
 import msgspec
@@ -16,8 +17,9 @@ FILE = "thresholds.toml"
 
 Range = tuple[float, float]
 _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
-_Above = Annotated[float, msgspec.Meta(gt=0)]
-_Factor = Annotated[float, msgspec.Meta(ge=1)]
+# Infinity, or what no value reaches, would switch a proof off.
+_Above = Annotated[float, msgspec.Meta(gt=0, le=10**9)]
+_Factor = Annotated[float, msgspec.Meta(ge=1, le=10**9)]
 
 
 class _Sensor(Strict, frozen=True):
@@ -106,8 +108,8 @@ class _Range(Strict, frozen=True):
     basis: Text
 
     def __post_init__(self) -> None:
-        if not self.between[0] < self.between[1]:
-            raise ValueError("needs the least before the most")
+        if not self.between[0] < self.between[1] or not all(map(math.isfinite, self.between)):
+            raise ValueError("needs the least before the most, both finite")
 
 
 class Ranges(Strict, frozen=True):

@@ -22,9 +22,18 @@ READINGS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("sound_and_sick.toml").read_text(encoding="utf-8")
 )
 SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
-# The least that the widest entry of an architecture may ask: of a copy, of its peak; of a hot card,
-# of what it asks of a cool one.
+# The least that the widest entry of an architecture may ask: of a copy and, cool or hot, of a
+# format, of its peak; of a hot card, of what it asks of a cool one.
 COPY, HOT = 0.35, 0.6
+LEAST = {
+    "f64": 0.3,
+    "f32": 0.12,
+    "tf32": 0.14,
+    "f16": 0.1,
+    "bf16": 0.14,
+    "f8": 0.12,
+    "i8": 0.06,
+}
 
 
 def problems(file: Path) -> Iterator[str]:
@@ -92,6 +101,9 @@ def _of_architectures(file: Path) -> Iterator[str]:
     for one in architecture.read(file):
         if one.copy < COPY:
             yield f"{one}: {one.copy:g} of a copy asks for next to nothing"
+        for dtype, share in (*one.short.items(), *one.sustained.items()):
+            if share < LEAST[dtype]:
+                yield f"{one}: {share:g} in {dtype} asks for next to nothing"
         for dtype, cool in one.short.items():
             if not HOT * cool <= one.sustained[dtype] < cool:
                 yield f"{one}: {one.sustained[dtype]:g} hot and {cool:g} cool in {dtype}"

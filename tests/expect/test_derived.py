@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from acceptance.expect import (
     measurements,
 )
 from acceptance.expect.ceiling import gpu_ceilings, host_ceilings
-from acceptance.expect.derived import FILE, Book
+from acceptance.expect.derived import FILE, Amount, Book
 from acceptance.expect.limit_book import Override
 from acceptance.expect.storage_limits import StorageFacts, ceilings, floors
 from acceptance.machine import disk_link, machine_file, pcie
@@ -189,6 +189,8 @@ def test_every_basis_is_whole(before: dict[Key, Limit]) -> None:
         (r"(low = .*\n)", r"\1lw = 1\n"),
         (r"of = \{ nvlink = \[", "of = { nvlnk = ["),
         ("\ncores = ", "\ncoers = "),
+        ('"copy_own_h2d"', '"copy_own_h2b"'),
+        (r'\["burn_\*"', '["brun_*"'),
         ('basis = "healthy cards', 'bases = "healthy cards'),
         (r"\[figure.core_ghz\]", "[figure.core_mhz]"),
     ],
@@ -203,15 +205,27 @@ def test_a_number_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: 
         resources.read(file, Book)
 
 
-def test_every_measurement_of_the_file_is_one_of_ours() -> None:
-    named = {name for row in derived.book().derived for names in row.of.values() for name in names}
-    ours = measurements.shipped().by_name.keys()
-    assert {one for one in named if "*" not in one} <= ours
-
-
 def test_a_quantity_that_the_file_does_not_have_is_an_error() -> None:
     with pytest.raises(DataFileError, match=FILE):
         derived.book().rows("of nothing")
+
+
+@each(
+    "find, of, names, told",
+    [
+        (derived.floors, "host_link", (), "no low of host_link limits anything"),
+        (derived.ceilings, "link", (), "no high of link limits anything"),
+        (derived.floors, "gemm_floor", (), r"no low of gemm_floor limits burn_\*"),
+        (derived.floors, "gemm_floor", ("burn_f64", "brun_i8"), "no low .* limits brun_i8"),
+        (derived.ceilings, "peak", ("gemm_f64", "copy_h2d"), "no high of peak limits copy_h2d"),
+    ],
+)
+def test_a_limit_that_is_asked_for_in_vain_is_an_error(
+    find: Callable[..., Iterator[Override]], of: str, names: tuple[str, ...], told: str
+) -> None:
+    where = (Gpu(0), "x") if find is derived.floors else (Gpu(0),)
+    with pytest.raises(DataFileError, match=f"^{FILE}: {told}: install rigproof again$"):
+        list(find(of, *where, Amount(), names=names))
 
 
 def test_the_page_has_every_number() -> None:

@@ -35,6 +35,20 @@ def test_every_shipped_limit_stands_the_lint(file: Path) -> None:
         ("models/a10.toml", "low = 5.3", "low = 0.53", "low is 0.53"),
         ("models/a100-pcie-40gb.toml", "low = 176", "low = 17.6", "next to nothing"),
         ("models/rtx-a6000.toml", "low = 0.44", "low = 0.4", "low is 0.4"),
+        (
+            "models/architectures.toml",
+            "short = { f32 = 0.4, f16 = 0.16, i8 = 0.1 }\n"
+            "sustained = { f32 = 0.3, f16 = 0.12, i8 = 0.07 }",
+            "short = { f32 = 0.4, f16 = 0.09, i8 = 0.1 }\n"
+            "sustained = { f32 = 0.3, f16 = 0.08, i8 = 0.07 }",
+            "0.09 in f16 asks for next to nothing",
+        ),
+        (
+            "models/architectures.toml",
+            "sustained = { f64 = 0.42, f32 = 0.55, f16 = 0.4 }",
+            "sustained = { f64 = 0.42, f32 = 0.11, f16 = 0.4 }",
+            "0.11 in f32 asks for next to nothing",
+        ),
     ],
 )
 def test_a_limit_that_slipped(tmp_path: Path, name: str, old: str, new: str, told: str) -> None:

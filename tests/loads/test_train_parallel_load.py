@@ -201,10 +201,10 @@ def test_a_rank_that_is_lost_is_named(fault: Fault, said: str) -> None:
     assert '"end"' not in done.stdout
 
 
-def test_arms_with_other_gpus_are_refused() -> None:
+def test_variants_with_other_gpus_are_refused() -> None:
     done = program(SHORT, spoil="uuid:other")
     assert done.returncode == 1
-    assert "the arms have other GPUs than each other" in done.stderr
+    assert "the variants have other GPUs than each other" in done.stderr
 
 
 def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:

@@ -372,7 +372,7 @@ def _hello(ask: Ask, joined: Sequence[Sequence[TrainerJoined]], work: Work, outp
     """The first line. Raises RuntimeError where the variants have other GPUs."""
     uuids = [[one.uuid for one in variant] for variant in joined]
     if any(other != uuids[0] for other in uuids):
-        raise RuntimeError("the arms have other GPUs than each other")
+        raise RuntimeError("the variants have other GPUs than each other")
     parameters: dict[str, Any] = {
         **ask.parameters(),
         "model": work.name,
