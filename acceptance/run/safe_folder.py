@@ -103,7 +103,8 @@ class SiteFiles:
         try:
             yield
         except OSError as error:
-            path = given if error.filename in (None, str(given)) else given / error.filename
+            name = error.filename  # of a folder that is listed a number
+            path = given / name if isinstance(name, str) and name != str(given) else given
             why = error.strerror or str(error)
             raise FolderError(f"{path}: cannot be read ({why}): {self.cure}") from error
 

@@ -68,6 +68,17 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
     assert sheet_folder.find(Path("none"), tmp_path) is None
 
 
+def test_a_folder_that_fails_while_it_is_listed(
+    sheets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stale(opened: int) -> None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), opened)
+
+    monkeypatch.setattr(os, "scandir", stale)
+    with pytest.raises(FolderError, match=r"sheets: cannot be read \(Stale file handle\): put"):
+        read(sheets)
+
+
 def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
     assert read(tmp_path, named=False) == []
     with pytest.raises(FolderError, match="holds no sheet: put GPU sheets into"):
