@@ -79,6 +79,22 @@ def test_a_folder_that_fails_while_it_is_listed(
         read(sheets)
 
 
+def test_a_folder_that_can_be_listed_and_not_entered(
+    sheets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of the mode 0744 of another user; for root there is none."""
+    stat = Path.stat
+
+    def refused(self: Path, **how: bool) -> os.stat_result:
+        if self.parent == sheets:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return stat(self, **how)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(FolderError, match=r"sheets/\w+: cannot be read \(Permission denied\): put"):
+        read(sheets)
+
+
 def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
     assert read(tmp_path, named=False) == []
     with pytest.raises(FolderError, match="holds no sheet: put GPU sheets into"):
