@@ -384,6 +384,21 @@ def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() ->
     assert table.render(fleet_reports.many(10_000)).count(b"\n") == 10_001
 
 
+def page_of(*machines: Row) -> list[str]:
+    """The words of each paragraph and list item of the page of a kept night."""
+    night_ = {"2026-11-25": kept(**{one.machine: one for one in machines})}
+    made = sentences.report(report.of_nights(night_, None, NOW, FRESH), page=True)
+    seen = pages.page(report_page.render(made, ENGLISH, "acceptance.fleet.views"))
+    return [pages.words(one) for one in seen.xpath("//p | //li")]
+
+
+def test_checks_without_a_column_have_their_machines_on_the_page() -> None:
+    failed = tuple((f"gemm.rate[{number:02d}]", "fail") for number in range(sentences.CHECKS + 2))
+    told = page_of(row("a", "FAIL", not_passed=failed), row("b", "FAIL", not_passed=failed))
+    further = [f"gemm.rate[{number}]: 2 fail: a, b" for number in (30, 31)]
+    assert told[told.index("Further checks:") + 1 :][:2] == further
+
+
 # --- kept nights ---
 
 

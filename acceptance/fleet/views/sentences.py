@@ -62,7 +62,8 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
         yield Section(heading, (Items([*changed(changes, _)] or [_("nothing")]),))
     matrix = fleet_report.matrix(found)
     if matrix.checks:
-        part: Part = Picture("matrix.html.j2", _matrix(matrix, _), checks(found, _))
+        lines = checks(found, _)
+        part: Part = Picture("matrix.html.j2", _matrix(matrix, lines[CHECKS:]), lines)
     else:
         part = Line(_("In the verdicts that count, no check prevents a PASS."))
     yield Section(_("Machines by check"), (part,))
@@ -94,8 +95,8 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
         yield Section("", [Line(text, "soft") for text in rest])
 
 
-def _matrix(found: Matrix, language: Language) -> dict[str, object]:
-    """The matrix of machines by checks, and the checks that it has no column for."""
+def _matrix(found: Matrix, further: Sequence[str]) -> dict[str, object]:
+    """The matrix of machines by checks, and the lines of checks that it has no column for."""
     columns = found.checks[:CHECKS]
     rows = [
         (row.machine, cells)
@@ -103,10 +104,6 @@ def _matrix(found: Matrix, language: Language) -> dict[str, object]:
         if any(cells := [dict(row.not_passed).get(check, "") for check in columns])
     ]
     counts = [found.outcomes[check].total() for check in columns]
-    further = [
-        language("{label}: {text}", label=check, text=outcomes(found.outcomes[check], language))
-        for check in found.checks[CHECKS:]
-    ]
     more = max(0, len(rows) - ROWS)
     return {"checks": columns, "rows": rows[:ROWS], "more": more, "all": counts, "further": further}
 
