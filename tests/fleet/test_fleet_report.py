@@ -33,6 +33,7 @@ from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import metrics, sentences, table
 from acceptance.reports import verdict_json
 from acceptance.reports.page import report_page
+from acceptance.reports.report import Line
 from acceptance.wording import words
 
 MODEL, DRIVER = "NVIDIA H200", "580.95"
@@ -397,6 +398,21 @@ def test_checks_without_a_column_have_their_machines_on_the_page() -> None:
     told = page_of(row("a", "FAIL", not_passed=failed), row("b", "FAIL", not_passed=failed))
     further = [f"gemm.rate[{number}]: 2 fail: a, b" for number in (30, 31)]
     assert told[told.index("Further checks:") + 1 :][:2] == further
+
+
+@each("count, page, cut", [(20, False, 0), (21, False, 1), (200, True, 0), (201, True, 1)])
+def test_where_all_machines_are_is_said_where_a_list_is_cut(
+    count: int, page: bool, cut: int
+) -> None:
+    failed = {f"n{number:03d}": row(f"n{number:03d}", "FAIL") for number in range(count)}
+    found = report.of_nights({"2026-11-25": kept(**failed)}, None, NOW, FRESH)
+    made = sentences.report(found, page=page)
+    lines = [
+        one.text for section in made.sections for one in section.parts if isinstance(one, Line)
+    ]
+    assert lines.count("--csv and --junit write all machines") == cut
+    shown = report_page.render(made, ENGLISH, "acceptance.fleet.views")
+    assert not page or ("and 1 more" in shown) == bool(cut)
 
 
 # --- kept nights ---

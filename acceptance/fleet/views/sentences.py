@@ -17,7 +17,7 @@ from acceptance.fleet import report as fleet_report
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row
 from acceptance.fleet.report import BINS, Change, Changes, Distribution, FleetReport, Matrix
-from acceptance.reports import report_terminal
+from acceptance.reports import report_terminal, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.report import Items, Line, Part, Picture, Report, Section, Table, Tone
 from acceptance.reports.report import Row as Cells
@@ -43,6 +43,7 @@ def report(found: FleetReport, language: Language = ENGLISH, *, page: bool = Fal
 
 def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator[Section]:
     _, most, due = language, NAMED if page else NAMES, found.due
+    cut = templating.MOST if page else report_terminal.MOST
     yield Section("", (Line(title(found, _), "strong"),))
     for heading, rows in groups(found, _):
         every = (Line(_("--csv and --junit write all machines"), "soft"),)
@@ -50,7 +51,7 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
             _.noted(heading, str(len(rows))),
             (
                 Items([machine_line(row, found, _) for row in rows]),
-                *every[: len(rows) > report_terminal.MOST],
+                *every[: len(rows) > cut],
             ),
             TONES[rows[0].verdict],
         )
