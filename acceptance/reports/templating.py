@@ -9,6 +9,8 @@ from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.reports.text import CODE, degrees, one_line, quoted_code
 
+MOST = 200  # lines of a list on a page
+
 
 def harmless(value: object) -> object:
     """The printable form of a value: untrusted text on one line, without control characters.
@@ -59,5 +61,5 @@ def environment(*packages: str) -> jinja2.Environment:
         auto_reload=False,  # a page is of one version, even if rigproof is updated meanwhile
     )
     found.filters.update(verbatim=verbatim, plain=plain, kind=lambda one: type(one).__name__)
-    found.globals["gap"] = gap
+    found.globals.update(gap=gap, MOST=MOST)
     return found

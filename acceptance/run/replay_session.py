@@ -105,7 +105,7 @@ class RecordedPrograms(Programs):
 
     def find(self, program: str, package: str | None = None) -> str:
         """The name of a program that was started; what was not started was not installed."""
-        if program not in self._names:
+        if Path(program).name not in self._names:
             raise CheckSkipped(
                 not_permitted(Message("log_of_another", {"check": self._planned.id}))
             )

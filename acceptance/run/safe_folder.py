@@ -7,6 +7,7 @@ is opened, and what is opened is checked, so that nothing can be put in its plac
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shlex
 import stat
@@ -78,23 +79,24 @@ class SiteFiles:
     cure: str
 
     @contextlib.contextmanager
-    def open(self, given: Path) -> Iterator[SafeFolder]:
+    def open(self, given: Path, *, linked: bool = False) -> Iterator[SafeFolder]:
         """A folder of the site; only this user and root can write to it, and to those above it.
 
-        A link to it is followed. Raises FolderError, and in place of any OSError.
+        A link to it is followed. One that holds what a file is `linked` to need not be the site's:
+        no cure changes what else is in it. Raises FolderError, and in place of any OSError.
         """
         with self.readable(given):
             path = _real(given)
             for place in reversed(path.parents):
                 self._require(place, place.stat(), above=True)
-            with open_folder(path, self._require) as opened:
+            with open_folder(path, functools.partial(self._require, alone=linked)) as opened:
                 yield opened
 
     def read(self, path: Path, most: int) -> bytes:
         """The content of a file. A link to it is followed. Raises FolderError."""
         with self.readable(path):
-            real = _real(path)
-        with self.open(real.parent) as folder:
+            real, home = _real(path), _real(path.parent)
+        with self.open(real.parent, linked=real.parent != home) as folder:
             return folder.read(real.name, most)
 
     @contextlib.contextmanager
@@ -103,27 +105,32 @@ class SiteFiles:
         try:
             yield
         except OSError as error:
-            path = given if error.filename in (None, str(given)) else given / error.filename
+            name = error.filename  # of a folder that is listed a number
+            path = given / name if isinstance(name, str) and name != str(given) else given
             why = error.strerror or str(error)
             raise FolderError(f"{path}: cannot be read ({why}): {self.cure}") from error
 
-    def _require(self, path: Path, found: os.stat_result, *, above: bool = False) -> None:
+    def _require(
+        self, path: Path, found: os.stat_result, *, above: bool = False, alone: bool = False
+    ) -> None:
         """Raise FolderError where somebody else than this user and root can change the path.
 
-        It is a folder `above` what is read, or read itself.
+        It is a folder `above` what is read, or read itself. The cure changes it `alone`, or all
+        that is in the folder.
         """
-        folder = shlex.quote(str(path if above or stat.S_ISDIR(found.st_mode) else path.parent))
-        every = "" if above else "-R "
+        every = "" if above or alone else "-R "
+        changed = path.parent if every and not stat.S_ISDIR(found.st_mode) else path
+        place = shlex.quote(str(changed))
         if owner := write_access.other_owner(found):
             user = write_access.user(os.geteuid())
-            own = "" if above else f"chown {every}{user} {folder}, or "
+            own = "" if above else f"chown {every}{user} {place}, or "
             raise FolderError(
                 f"{path}: belongs to {owner}, who could {self.harm}: "
                 f"{own}copy the {self.files} to {self.place}"
             )
         if write_access.others_may_write(found, above=above):
             raise FolderError(
-                f"{path}: others can write to it, and could {self.harm}: chmod {every}go-w {folder}"
+                f"{path}: others can write to it, and could {self.harm}: chmod {every}go-w {place}"
             )
 
 

@@ -7,6 +7,7 @@ nightly run of root other limits than the acceptance by hand.
 from __future__ import annotations
 
 import contextlib
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,7 +71,9 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
     """
     kinds = [folder / name for name in _names(folder)]
     for kind in kinds:
-        if kind.name not in (MODELS, DISKS) or not kind.is_dir():
+        with SHEETS.readable(kind):  # its folder may be listed by who may not enter it
+            known = kind.name in (MODELS, DISKS) and stat.S_ISDIR(kind.stat().st_mode)
+        if not known:
             raise FolderError(
                 f"{kind}: is no folder of sheets: GPU sheets go into {folder / MODELS}, disk "
                 f"sheets into {folder / DISKS}; remove or move it"

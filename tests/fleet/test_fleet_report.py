@@ -33,6 +33,7 @@ from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import metrics, sentences, table
 from acceptance.reports import verdict_json
 from acceptance.reports.page import report_page
+from acceptance.reports.report import Line
 from acceptance.wording import words
 
 MODEL, DRIVER = "NVIDIA H200", "580.95"
@@ -382,6 +383,36 @@ def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() ->
     assert "and 800 more" in words_
     assert "gpu-00001 gpu0: 560 (20.0 % worse)" in words_
     assert table.render(fleet_reports.many(10_000)).count(b"\n") == 10_001
+
+
+def page_of(*machines: Row) -> list[str]:
+    """The words of each paragraph and list item of the page of a kept night."""
+    night_ = {"2026-11-25": kept(**{one.machine: one for one in machines})}
+    made = sentences.report(report.of_nights(night_, None, NOW, FRESH), page=True)
+    seen = pages.page(report_page.render(made, ENGLISH, "acceptance.fleet.views"))
+    return [pages.words(one) for one in seen.xpath("//p | //li")]
+
+
+def test_checks_without_a_column_have_their_machines_on_the_page() -> None:
+    failed = tuple((f"gemm.rate[{number:02d}]", "fail") for number in range(sentences.CHECKS + 2))
+    told = page_of(row("a", "FAIL", not_passed=failed), row("b", "FAIL", not_passed=failed))
+    further = [f"gemm.rate[{number}]: 2 fail: a, b" for number in (30, 31)]
+    assert told[told.index("Further checks:") + 1 :][:2] == further
+
+
+@each("count, page, cut", [(20, False, 0), (21, False, 1), (200, True, 0), (201, True, 1)])
+def test_where_all_machines_are_is_said_where_a_list_is_cut(
+    count: int, page: bool, cut: int
+) -> None:
+    failed = {f"n{number:03d}": row(f"n{number:03d}", "FAIL") for number in range(count)}
+    found = report.of_nights({"2026-11-25": kept(**failed)}, None, NOW, FRESH)
+    made = sentences.report(found, page=page)
+    lines = [
+        one.text for section in made.sections for one in section.parts if isinstance(one, Line)
+    ]
+    assert lines.count("--csv and --junit write all machines") == cut
+    shown = report_page.render(made, ENGLISH, "acceptance.fleet.views")
+    assert not page or ("and 1 more" in shown) == bool(cut)
 
 
 # --- kept nights ---

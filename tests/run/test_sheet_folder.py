@@ -68,6 +68,33 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
     assert sheet_folder.find(Path("none"), tmp_path) is None
 
 
+def test_a_folder_that_fails_while_it_is_listed(
+    sheets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stale(opened: int) -> None:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), opened)
+
+    monkeypatch.setattr(os, "scandir", stale)
+    with pytest.raises(FolderError, match=r"sheets: cannot be read \(Stale file handle\): put"):
+        read(sheets)
+
+
+def test_a_folder_that_can_be_listed_and_not_entered(
+    sheets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of the mode 0744 of another user; for root there is none."""
+    stat = Path.stat
+
+    def refused(self: Path, **how: bool) -> os.stat_result:
+        if self.parent == sheets:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return stat(self, **how)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    with pytest.raises(FolderError, match=r"sheets/\w+: cannot be read \(Permission denied\): put"):
+        read(sheets)
+
+
 def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
     assert read(tmp_path, named=False) == []
     with pytest.raises(FolderError, match="holds no sheet: put GPU sheets into"):
@@ -78,13 +105,13 @@ def _open(name: str, mode: int) -> Callable[[Path], None]:
     return lambda place: (place / name).chmod(mode)
 
 
-def _link(place: Path) -> None:
-    """A sheet that lies where others may write."""
+def _link(place: Path, folder: int = 0o777, file: int = 0o644) -> None:
+    """A sheet that lies in a shared folder."""
     shared = place.parent / "shared"
     shared.mkdir()
-    shared.chmod(0o777)
+    shared.chmod(folder)
     (shared / "x.toml").write_bytes(CARD.read_bytes())
-    (shared / "x.toml").chmod(0o644)
+    (shared / "x.toml").chmod(file)
     (place / "models" / CARD.name).unlink()
     (place / "models" / CARD.name).symlink_to(shared / "x.toml")
 
@@ -103,7 +130,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "the whole folder": (_open(".", 0o757), "sheets: others can write to it"),
     "a folder like /tmp": (_open("models", 0o1777), "models: others can write to it"),
     "a folder above": (_open("..", 0o777), "could set limits: chmod go-w "),
-    "a link": (_link, "shared: others can write to it, and could set limits: chmod "),
+    "a link": (_link, "shared: others can write to it, and could set limits: chmod go-w /"),
     "a dangling link": (
         _dangling,
         "y.toml: cannot be read (No such file or directory): put sheets there",
@@ -153,6 +180,12 @@ def test_what_is_refused(sheets: Path, name: str) -> None:
         sheets.parent.chmod(above)
     assert told in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_cure_of_a_linked_sheet_changes_that_file_alone(sheets: Path) -> None:
+    _link(sheets, 0o755, 0o666)
+    with pytest.raises(FolderError, match=r" chmod go-w \S+/shared/x\.toml$"):
+        read(sheets)
 
 
 def test_a_sticky_folder_above_is_no_fault(sheets: Path) -> None:

@@ -524,6 +524,7 @@ STOPPED = (143, True)  # by us, at the end of its time
     ("value", "ended", "program", "codes"),
     [
         (0.0, STOPPED, "burnP6", []),
+        (0.0, STOPPED, "/opt/burnP6", []),
         (1.0, (254, False), "burnP6", []),
         (1.0, STOPPED, "burnP6", ["log_differs"]),
         (0.0, (254, False), "burnP6", ["log_differs"]),

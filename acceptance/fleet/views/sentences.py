@@ -17,7 +17,7 @@ from acceptance.fleet import report as fleet_report
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Row
 from acceptance.fleet.report import BINS, Change, Changes, Distribution, FleetReport, Matrix
-from acceptance.reports import report_terminal
+from acceptance.reports import report_terminal, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.report import Items, Line, Part, Picture, Report, Section, Table, Tone
 from acceptance.reports.report import Row as Cells
@@ -43,6 +43,7 @@ def report(found: FleetReport, language: Language = ENGLISH, *, page: bool = Fal
 
 def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator[Section]:
     _, most, due = language, NAMED if page else NAMES, found.due
+    cut = templating.MOST if page else report_terminal.MOST
     yield Section("", (Line(title(found, _), "strong"),))
     for heading, rows in groups(found, _):
         every = (Line(_("--csv and --junit write all machines"), "soft"),)
@@ -50,7 +51,7 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
             _.noted(heading, str(len(rows))),
             (
                 Items([machine_line(row, found, _) for row in rows]),
-                *every[: len(rows) > report_terminal.MOST],
+                *every[: len(rows) > cut],
             ),
             TONES[rows[0].verdict],
         )
@@ -62,7 +63,8 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
         yield Section(heading, (Items([*changed(changes, _)] or [_("nothing")]),))
     matrix = fleet_report.matrix(found)
     if matrix.checks:
-        part: Part = Picture("matrix.html.j2", _matrix(matrix, _), checks(found, _))
+        lines = checks(found, _)
+        part: Part = Picture("matrix.html.j2", _matrix(matrix, lines[CHECKS:]), lines)
     else:
         part = Line(_("In the verdicts that count, no check prevents a PASS."))
     yield Section(_("Machines by check"), (part,))
@@ -94,8 +96,8 @@ def _sections(found: FleetReport, language: Language, *, page: bool) -> Iterator
         yield Section("", [Line(text, "soft") for text in rest])
 
 
-def _matrix(found: Matrix, language: Language) -> dict[str, object]:
-    """The matrix of machines by checks, and the checks that it has no column for."""
+def _matrix(found: Matrix, further: Sequence[str]) -> dict[str, object]:
+    """The matrix of machines by checks, and the lines of checks that it has no column for."""
     columns = found.checks[:CHECKS]
     rows = [
         (row.machine, cells)
@@ -103,10 +105,6 @@ def _matrix(found: Matrix, language: Language) -> dict[str, object]:
         if any(cells := [dict(row.not_passed).get(check, "") for check in columns])
     ]
     counts = [found.outcomes[check].total() for check in columns]
-    further = [
-        language("{label}: {text}", label=check, text=outcomes(found.outcomes[check], language))
-        for check in found.checks[CHECKS:]
-    ]
     more = max(0, len(rows) - ROWS)
     return {"checks": columns, "rows": rows[:ROWS], "more": more, "all": counts, "further": further}
 
