@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-_LEFT_S = 3600.0  # nobody writes for so long: the draft's writer was killed
+_LEFT_S = 3600.0  # nobody writes for so long: another process has the number of a killed writer
 
 
 def write(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
@@ -24,7 +24,8 @@ def write(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
     own = f".{os.getpid()}"
     for draft in folder.glob(".*.json.*"):
         with contextlib.suppress(FileNotFoundError):
-            if draft.suffix == own or time.time() - draft.stat().st_mtime > _LEFT_S:
+            writes = draft.suffix != own and Path("/proc", draft.suffix[1:]).exists()
+            if not writes or time.time() - draft.stat().st_mtime > _LEFT_S:
                 draft.unlink()
     drafts: list[tuple[Path, Path]] = []
     try:

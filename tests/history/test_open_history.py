@@ -392,14 +392,15 @@ def test_a_kill_takes_no_night_that_was_there(tmp_path: Path, call: str, at: int
 def test_the_drafts_of_who_was_killed_go_and_those_of_others_stay(out: Path) -> None:
     record(out, night(1))
     folder = night_file.folder(out, MACHINE)
-    drafts = [
-        folder / f".run-{name}.json.{pid}" for name, pid in (("a", os.getpid()), ("b", 1), ("c", 1))
-    ]
+    gone = started(lambda: None)
+    os.waitpid(gone, 0)
+    writers = (("a", os.getpid()), ("b", 1), ("c", 1), ("d", gone))
+    drafts = [folder / f".run-{name}.json.{pid}" for name, pid in writers]
     for draft in drafts:
         draft.write_text("{")
     os.utime(drafts[1], (0, 0))
     record(out, night(2))
-    assert [draft.exists() for draft in drafts] == [False, False, True]
+    assert [draft.exists() for draft in drafts] == [False, False, True, False]
     assert [one.run_id for one in recorded(out)] == ["run-00001", "run-00002"]
 
 
