@@ -449,11 +449,6 @@ class Changes:
     new: tuple[str, ...]
     gone: tuple[str, ...]
 
-    @property
-    def nothing(self) -> bool:
-        """Whether all is as it was."""
-        return not (self.verdicts or self.facts or self.new or self.gone)
-
 
 GPUS = "GPUs"  # the fact of which cards are in a machine
 

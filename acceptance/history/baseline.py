@@ -17,7 +17,7 @@ from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message
 from acceptance.core.parts import Component
 from acceptance.core.plan import Due, Plan, reductions_message
-from acceptance.core.record import Entry, Measured, records
+from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
@@ -188,8 +188,9 @@ def _figures(
     verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool
 ) -> Iterator[BaselineValue]:
     values: dict[tuple[str, str, Component], list[float]] = {}
-    for _, body in records(entries, Measured):
-        if body.value is not None:
+    for entry in entries:
+        body = entry.body
+        if isinstance(body, Measured) and body.value is not None:
             values.setdefault((body.check, body.measurement, body.component), []).append(body.value)
     for check in verdict.checks:
         for judged in check.judged:
