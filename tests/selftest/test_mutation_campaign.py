@@ -146,7 +146,7 @@ def test_faults_put_into_the_product_are_noticed(tmp_path: Path) -> None:
     clock event bit that is gone.
     """
     asked = {
-        "acceptance/core/fold.py": ["'UNJUDGED' -> 'PASS'", "'FAIL' -> 'PASS'"],
+        "acceptance/core/verdict.py": ["'UNJUDGED' -> 'PASS'", "'FAIL' -> 'PASS'"],
         "acceptance/tools/nvbandwidth.py": ["self.matrices.append(matrix) -> pass"],
         "acceptance/observe/gpu_sample.py": ["64 -> 0"],
     }

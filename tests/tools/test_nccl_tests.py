@@ -420,7 +420,7 @@ def test_a_program_that_did_not_start() -> None:
 def test_an_average_that_the_rows_contradict(average: str, due: str) -> None:
     """A text that is cut within the number says a tenth of it."""
     text = whole().replace(
-        footer(), f"# Out of bounds values : 0 OK\n# Avg bus bandwidth : {average}"
+        footer(), f"# Out of bounds values : 0 OK\n# Avg bus bandwidth : {average}\n"
     )
     assert outcome(text) == due
 

@@ -511,6 +511,8 @@ def parse(text: str) -> ToolOutput:
     prove. Raises UnreadableOutput.
     """
     lines = tool_lines(text)
+    if lines and not text.endswith("\n") and _FOOTER.search(lines[-1]):
+        lines = lines[:-1]  # its figure may be cut
     trouble = cuda_error.trouble(lines)
     if trouble is not None and trouble.hardware:
         return cuda_error.outcome(TOOL, trouble)
