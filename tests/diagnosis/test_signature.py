@@ -5,7 +5,14 @@ from __future__ import annotations
 from cases import each
 from worded import worded
 
-from acceptance.diagnosis.signature import differing_bits, extent, power_of_two, swapped_addresses
+from acceptance.diagnosis.signature import (
+    Cell,
+    differing_bits,
+    extent,
+    power_of_two,
+    repeated_cell,
+    swapped_addresses,
+)
 from acceptance.loads.miscompare import WrongElement
 
 
@@ -70,3 +77,26 @@ def test_the_line_that_most_words_differ_in_is_told_of() -> None:
 )
 def test_what_proves_no_address_line(words: list[WrongElement]) -> None:
     assert swapped_addresses(words) is None
+
+
+@each(
+    "found, more",
+    [
+        ([{(64, 3)}, {(64, 3)}], None),
+        ([{(64, 3)}, {(64, 3)}, {(8, 0)}, {(9, 0)}], None),
+        ([{(64, 3), (8, 1)}, {(64, 3), (8, 1)}, {(64, 3)}], 1),
+    ],
+    told=["in all of them", "in half of them", "another one with it"],
+)
+def test_a_cell_that_comes_again_is_told_with_how_many_others(
+    found: list[set[Cell]], more: int | None
+) -> None:
+    message = repeated_cell("cell_in_passes", "passes", found)
+    assert message is not None
+    assert message.values.get("more") == more
+    assert (message.values["address"], message.values["bit"]) == ("0x40", 3)
+
+
+def test_a_cell_in_less_than_half_of_them_is_none_that_comes_again() -> None:
+    others: list[set[Cell]] = [{(place, 0)} for place in range(3)]
+    assert repeated_cell("cell_in_passes", "passes", [{(64, 3)}, {(64, 3)}, *others]) is None

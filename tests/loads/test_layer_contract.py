@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import load_texts
@@ -168,6 +169,11 @@ def test_a_cell_without_a_rate_says_why(reason: str) -> None:
     found = output(TABLE, unmeasured={("llama", "bf16", 2048, 8): reason})
     assert found.tables[0].rows[43][4:] == (reason,) * 3
     assert code(found, TABLE) == ""
+
+
+def test_the_batches_of_a_shape_are_each_twice_the_one_before() -> None:
+    doubled = [(2 * before, after) for *_, some in GRID for before, after in pairwise(some)]
+    assert all(due == after for due, after in doubled)
 
 
 def test_no_other_reason_is_one_and_the_judged_format_has_rates() -> None:
