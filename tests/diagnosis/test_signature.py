@@ -100,3 +100,11 @@ def test_a_cell_that_comes_again_is_told_with_how_many_others(
 def test_a_cell_in_less_than_half_of_them_is_none_that_comes_again() -> None:
     others: list[set[Cell]] = [{(place, 0)} for place in range(3)]
     assert repeated_cell("cell_in_passes", "passes", [{(64, 3)}, {(64, 3)}, *others]) is None
+
+
+def test_alone_a_cell_counts_only_where_nothing_else_is_wrong() -> None:
+    found: list[set[Cell]] = [{(64, 3)}, {(64, 3), (7, 7)}, {(8, 0)}, {(9, 0)}]
+    assert repeated_cell("cell_in_passes", "passes", found) is not None
+    assert repeated_cell("cell_in_passes", "passes", found, alone=True) is None
+    right: list[set[Cell]] = [set(), set(), set()]
+    assert repeated_cell("cell_in_passes", "passes", [*found[:1] * 2, *right], alone=True) is None
