@@ -77,3 +77,9 @@ def test_nothing_makes_a_parser_crash(tool: str, data: st.DataObject) -> None:
     with contextlib.suppress(UnreadableOutput):
         output = PARSERS[tool](data.draw(st.one_of(st.text(), st.lists(words).map("".join))))
         assert output.outcome in {"pass", "fail", "error"}
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from([*WORDS, *MORE["fio"]])).map("".join)))
+def test_no_pieces_make_a_pass_of_fio(text: str) -> None:
+    with contextlib.suppress(UnreadableOutput):
+        assert PARSERS["fio"](text).outcome in {"fail", "error"}
