@@ -21,7 +21,7 @@ from typing import Any, Literal
 import fake_driver
 import fakes
 from gpu_box import GpuBox
-from rig import Rig
+from rig import Rig, still_proc
 from run_left import Run
 
 from acceptance.journal import clock
@@ -47,8 +47,9 @@ RESTARTED_S = 90.0  # how long the machine has been up when rigproof is started 
 ENDS_S = 400.0
 MOUNTS = """
 set -e
-lock=$1; boot=$2; shift 2
-mount --bind "$lock" /run/lock
+home=$1; boot=$2; shift 2
+mount --bind "$home/lock" /run/lock
+for name in stat meminfo loadavg; do mount --bind "$home/proc/$name" "/proc/$name"; done
 [ "$boot" = - ] || mount --bind "$boot" /proc/sys/kernel/random/boot_id
 exec "$@"
 """
@@ -95,6 +96,7 @@ class Scene:
     def __post_init__(self) -> None:
         self.only = self.only or ONLY[self.station]
         (self.rig.home / "lock").mkdir()
+        still_proc(self.rig.home)
         if self.station == "host":
             library = self.library or fake_driver.build(self.rig.home / "library")
             self._box = GpuBox(self.rig, library, MACHINE)
@@ -136,7 +138,7 @@ class Scene:
             if self._box is None
             else self._box.program
         )
-        inside = ["sh", "-c", MOUNTS, "sh", str(self.rig.home / "lock"), boot, *own]
+        inside = ["sh", "-c", MOUNTS, "sh", str(self.rig.home), boot, *own]
         mark, before, began = uuid.uuid4().hex, self.rig.runs(), time.monotonic()
         process = self.rig.start(
             arguments,

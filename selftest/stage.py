@@ -27,7 +27,7 @@ import fakes
 import gpu_box
 import msgspec
 from machine_root import sysfs_tree
-from rig import Rig, processes, wait_for
+from rig import Rig, processes, still_proc, wait_for
 from run_left import Run
 
 from acceptance.core import power_steps
@@ -193,7 +193,9 @@ class Stage:
             fakes.program(folder, name, told.script.replace("TEXT", f'"${{0%/*}}/{name}.TEXT"'))
 
     def _files(self) -> None:
-        binds = ["proc/driver"] if any((self.root / "proc/driver").iterdir()) else []
+        binds = [*still_proc(self.root)]
+        if any((self.root / "proc/driver").iterdir()):
+            binds.append("proc/driver")
         for file in self.fault.files:
             path = self.root / file.path
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ import sound_loads
 import sound_values
 import wrong_results
 from machine_root import sysfs_tree
-from rig import Rig
+from rig import Rig, still_proc
 from run_left import Run
 
 from acceptance.journal import clock
@@ -65,7 +65,7 @@ mount --rbind /dev "$root/kept"
 mount -t overlay described -o "lowerdir=$root/sys:/sys" /sys
 mount -t overlay described -o "lowerdir=$root/dev:/dev" /dev
 for folder in shm pts; do mount --rbind "$root/kept/$folder" "/dev/$folder"; done
-mount --bind "$root/proc/driver" /proc/driver
+for name in driver stat meminfo loadavg; do mount --bind "$root/proc/$name" "/proc/$name"; done
 exec "$@"
 """
 
@@ -165,6 +165,7 @@ class GpuBox:
         self.root = rig.home / "root"
         sysfs_tree(self.root, self.path)
         hide_real_gpus(self.root)
+        still_proc(self.root)
         install(rig.fakes, sys.executable, faults or {})
         rig.variables |= fake_driver.environment(library, self.path)
 

@@ -53,6 +53,20 @@ def machine_is_free() -> bool:
         return False
 
 
+def still_proc(root: Path) -> Sequence[str]:
+    """Describe below `root` how much the machine has to do, as it is now and with nothing beside
+    it; the files, to be laid over those of /proc: a played run knows no load of the machine's own.
+    """
+    files = ("stat", "meminfo", "loadavg")
+    (root / "proc").mkdir(parents=True, exist_ok=True)
+    for name in files:
+        text = Path("/proc", name).read_text(encoding="ascii")
+        if name == "loadavg":
+            text = f"0.00 0.00 0.00 {text.split(maxsplit=3)[3]}"
+        (root / "proc" / name).write_text(text, encoding="ascii")
+    return [f"proc/{name}" for name in files]
+
+
 @dataclass
 class Rig:
     """One test's corner: a folder of fakes that goes before PATH, a machine
