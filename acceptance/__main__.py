@@ -89,12 +89,12 @@ def _run(options: argparse.Namespace) -> int:
         return verb(options.verb).run(options)
     except BaseException as error:
         from acceptance.cli import errors
+        from acceptance.core.error import UserError
 
-        for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.SYSTEM_ERRORS, UNJUDGED)):
-            if isinstance(error, kinds):
-                say_error(str(error))
-                return code
-        raise
+        if not isinstance(error, errors.SENTENCES):
+            raise
+        say_error(str(error))
+        return USAGE if isinstance(error, UserError) else UNJUDGED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

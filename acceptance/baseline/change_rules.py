@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.core.error import SetupError
 from acceptance.core.machine_facts import (
     ChangeBook,
     FactChange,
@@ -78,9 +79,9 @@ def _problems(book: ChangeBook) -> Iterator[str]:
 def read(path: Path) -> ChangeBook:
     """The rules of a file.
 
-    Raises DataFileError if anything is wrong, and for a fact without a rule for each change.
+    Raises SetupError if anything is wrong, and for a fact without a rule for each change.
     """
     book = resources.read(path, ChangeBook)
     for problem in _problems(book):
-        raise resources.DataFileError(f"{path.name}: {problem}")
+        raise SetupError(f"{path.name}: {problem}")
     return book

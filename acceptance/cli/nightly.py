@@ -14,7 +14,8 @@ from msgspec import structs
 from acceptance import resources
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
-from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
+from acceptance.cli.errors import SENTENCES
+from acceptance.core.error import UserError
 from acceptance.core.exit_code import SKIPPED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
@@ -91,11 +92,7 @@ def _write_note(
 
 def _why(error: BaseException) -> str:
     """Why no run was started; the repr of an exception that is not written for users."""
-    return (
-        str(error)
-        if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS))
-        else f"rigproof broke off: {error!r}"
-    )
+    return str(error) if isinstance(error, SENTENCES) else f"rigproof broke off: {error!r}"
 
 
 def _night(
@@ -127,12 +124,12 @@ def _nights(args: argparse.Namespace) -> IdlePolicy:
     """The policy for a machine in use.
 
     It comes from the run's profile, else from the profile nightly; the command line may set
-    `most_skipped`. Raises ProfileError.
+    `most_skipped`. Raises UserError.
     """
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, args.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
-        raise profile.ProfileError(
+        raise UserError(
             "profiles.toml: the profile nightly does not say how it gives way: install "
             "rigproof again"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
+from acceptance.core.error import UserError
 from acceptance.core.message import Listed, Message
 from acceptance.core.record import Entry
 from acceptance.journal.segment import (
@@ -32,7 +33,7 @@ CLOSING = "journal-closed"
 _SHOWN = 3  # the newest runs in the message about a folder that holds none
 
 
-class NoRun(JournalError):
+class NoRun(JournalError, UserError):
     """The folder holds no run."""
 
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from acceptance.core.error import UserError
 from acceptance.core.message import Coded, Message, Text, Value
 from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.wording import words
 
 
 class WordedError(Coded):
-    """An error that is told to the user; its text is the English wording."""
+    """An error that is told to the user; its text is the English wording.
+
+    One that ends a verb ends it with exit code 3, but for a mistake of the user.
+    """
 
     def __str__(self) -> str:
         return words.message(self.message)
+
+
+class WordedUserError(WordedError, UserError):
+    """A mistake in the user's arguments or files, as a message: exit code 2."""
 
 
 class NotMeasurable(WordedError):

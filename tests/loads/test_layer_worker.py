@@ -21,9 +21,9 @@ from wrong_results import LAYER, LAYER_REPEATED
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.__main__ import main
-from acceptance.loads.card import CardError
 from acceptance.loads.gemm import product
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, read
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load as load
 from acceptance.loads.train.layer_bound import SMALL, error_bound
@@ -290,7 +290,7 @@ def test_injected_faults() -> None:
 
 @each("layers", [lambda: Layers(free=1 << 30), lambda: Layers(full={"gpt2"})])
 def test_a_gpu_in_use_is_no_measurement(layers: Callable[[], Layers]) -> None:
-    with pytest.raises(CardError, match=r"needs up to .* GiB are free: end what uses the GPU"):
+    with pytest.raises(LoadError, match=r"needs up to .* GiB are free: end what uses the GPU"):
         said(layers())
 
 

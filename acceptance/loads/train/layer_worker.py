@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.card import Card, CardError, counted_work, take, times_for
+from acceptance.loads.card import Card, counted_work, take, times_for
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.gemm.worker import settled_rate, sustain
 from acceptance.loads.miscompare import LAYER_MISCOMPARES, Miscompare, WrongLayer, WrongLayerRepeat
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.train.layer_contract import (
     GRID,
@@ -116,7 +117,7 @@ class LayerWorker:
     def judge(self) -> None:
         """Verify the small layers; then measure each layer in its judged shape, and compare it.
 
-        Raises CardError where the memory does not suffice.
+        Raises LoadError where the memory does not suffice.
         """
         order = self._order
         self._verify((order.dtype,))
@@ -238,7 +239,7 @@ class LayerWorker:
                 return self._layers.layer(name, dtype, batch=shape.batch, sequence=shape.sequence)
         except NoRoom:
             pass
-        raise CardError(
+        raise LoadError(
             f"a {shape.name} at batch {shape.batch} needs up to {needed / 2**30:.1f} GiB of the "
             f"GPU's memory and {free / 2**30:.1f} GiB are free: end what uses the GPU"
         )
