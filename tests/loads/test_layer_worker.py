@@ -23,12 +23,12 @@ from acceptance.core.dtype import DtypeName
 from acceptance.loads.__main__ import main
 from acceptance.loads.gemm import product
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, read
-from acceptance.loads.program import LoadError
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load as load
 from acceptance.loads.train.layer_bound import SMALL, error_bound
 from acceptance.loads.train.layer_contract import GRID, LAYER_PARTS, LAYER_READINGS, Ask, parts
-from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, NoRoom, Work
+from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, Work
 from acceptance.loads.train.memory import layer_batch, layer_bytes
 from acceptance.loads.train.shapes import LAYERS, LayerName
 
@@ -207,7 +207,7 @@ class Layers:
         assert batch
         assert sequence
         if name in self.full:
-            raise NoRoom
+            raise OutOfMemory
         self.held += 1
         found = self.odd.get(name)
         return Trial(self, name, odd=() if found is None else (found,))

@@ -16,7 +16,7 @@ from cases import each
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.miscompare import WrongStep, WrongValue
-from acceptance.loads.program import LoadError
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train.shapes import MODELS, ModelShape
 from acceptance.loads.train.step_contract import (
@@ -31,7 +31,6 @@ from acceptance.loads.train.step_worker import (
     GIB,
     LEAST,
     Checked,
-    OutOfMemory,
     StepOrder,
     StepWorker,
     settled,

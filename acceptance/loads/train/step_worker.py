@@ -16,7 +16,7 @@ from acceptance.loads.card import Card, take
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.worker import last_half, sustain
 from acceptance.loads.miscompare import STEP_MISCOMPARES, StepCheck, WrongStep, WrongValue
-from acceptance.loads.program import LoadError
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
 from acceptance.loads.train.shapes import ModelShape
@@ -50,10 +50,6 @@ ROW_S = 3.0  # of steps in a row of the table, where there is time
 # A guess of the rate of the wider formats, as a share of the narrow one's, until one is measured.
 GUESSED = {"tf32": 0.3, "f32": 0.08}
 LARGEST = 1e9  # stands for a share that is not finite
-
-
-class OutOfMemory(LoadError):
-    """The GPU's memory does not suffice for this batch."""
 
 
 @dataclass(frozen=True, slots=True)
