@@ -16,6 +16,7 @@ from typing import NoReturn
 from acceptance.cli.options import say_error
 from acceptance.cli.parser import parser, verb
 from acceptance.core.exit_code import UNJUDGED, USAGE
+from acceptance.core.message import UserError
 
 
 def _import_own() -> None:
@@ -89,7 +90,6 @@ def _run(options: argparse.Namespace) -> int:
         return verb(options.verb).run(options)
     except BaseException as error:
         from acceptance.cli import errors
-        from acceptance.core.error import UserError
 
         if not isinstance(error, errors.SENTENCES):
             raise

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 
 _PACKAGE = Path(__file__).resolve().parent
 

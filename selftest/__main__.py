@@ -26,7 +26,7 @@ import fake_driver
 from rich.console import Console
 from rig import Rig
 
-from acceptance.core.error import SetupError, UserError
+from acceptance.core.message import SetupError, UserError
 from acceptance.journal import clock, provenance
 from acceptance.process.deadline import Deadline
 from acceptance.run import lock

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.machine_facts import (
     ChangeBook,
     FactChange,
     PartChange,
     PartKind,
 )
+from acceptance.core.message import SetupError
 
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
 # Changes without a value of their own, so that tonight's cannot be distinguished from last night's.

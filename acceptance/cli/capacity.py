@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from acceptance.cli import closing, options, stdout
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import ENGLISH
+from acceptance.core.message import UserError
 from acceptance.expect import site_sheets
 from acceptance.journal import run as journal_run
 from acceptance.reports import plain_json, report_terminal

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from acceptance import resources
 from acceptance.cli import closing, options
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import UserError
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run

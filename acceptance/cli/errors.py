@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acceptance.core.error import SetupError, UserError
+from acceptance.core.message import SetupError, UserError
 from acceptance.journal import ownership
 from acceptance.run import signals
 from acceptance.wording import words

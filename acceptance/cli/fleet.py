@@ -18,9 +18,9 @@ from acceptance.cli import (
     fleet_slurm,
     options,
 )
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import FAIL
 from acceptance.core.language import Language
+from acceptance.core.message import UserError
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import comparison, due, night, parquet, reader_file
 from acceptance.fleet.night import Judged, Row

@@ -13,10 +13,9 @@ from typing import Any
 
 from acceptance import resources
 from acceptance.cli import options
-from acceptance.core.error import UserError
 from acceptance.core.language import Language
 from acceptance.core.limit import MIB
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import due, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest

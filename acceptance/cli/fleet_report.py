@@ -9,8 +9,8 @@ from pathlib import Path
 
 from acceptance import resources
 from acceptance.cli import options
-from acceptance.core.error import UserError
 from acceptance.core.language import Language
+from acceptance.core.message import UserError
 from acceptance.fleet import comparison, night, parquet, report, verdicts
 from acceptance.fleet.night import Judged, NightTable, Row
 from acceptance.fleet.report import FleetReport

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from acceptance import resources
 from acceptance.cli import closing, options
-from acceptance.core.error import UserError
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.nearest import nearest
 from acceptance.history import baseline_file, location, night_file, nights, noise, retention
 from acceptance.history import export as history_export

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from acceptance.cli import options as cli_options
 from acceptance.cli import run_options
-from acceptance.core.error import UserError
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.parts import parse
 from acceptance.journal import ownership, run_folder
 from acceptance.journal.run import Run

@@ -15,10 +15,9 @@ from acceptance import resources
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
 from acceptance.cli.errors import SENTENCES
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import SKIPPED
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.journal.run import Run
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from acceptance.cli import options, stdout
 from acceptance.core import regular_file
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
+from acceptance.core.message import UserError
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.reports import plain_json
 from acceptance.tools import SHEET, TOOLS

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from acceptance.cli import closing, options
 from acceptance.cli.options import Parser
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
-from acceptance.core.message import Text
+from acceptance.core.message import Text, UserError
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
 from acceptance.notify.schedule import schedule_terminal as schedule_screen

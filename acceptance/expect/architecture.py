@@ -16,8 +16,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core import message
 from acceptance.core.dtype import native_dtypes
-from acceptance.core.error import SetupError
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.sheet import NO_SHEET, Count, Figure
 

@@ -10,8 +10,8 @@ import math
 import re
 from typing import NamedTuple
 
-from acceptance.core.error import UserError
 from acceptance.core.limit import number
+from acceptance.core.message import UserError
 
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _UNIT = r"(?: ?(?:T(?:FL)?OP/s|GFLOP/s|GB/s|MB/s|MHz|W))?"

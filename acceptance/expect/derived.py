@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit
-from acceptance.core.message import NO_VALUES, Message, Quantity, Text, Values, known
+from acceptance.core.message import NO_VALUES, Message, Quantity, SetupError, Text, Values, known
 from acceptance.core.parts import Component
 from acceptance.core.strict import Strict
 from acceptance.core.strict import Text as Sentence

@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance import resources
-from acceptance.core.error import SetupError
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.machine import disk_link, pcie
 from acceptance.machine.disk_link import SataLink

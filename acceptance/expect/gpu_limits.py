@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from acceptance import resources
 from acceptance.core import parts
-from acceptance.core.error import SetupError
 from acceptance.core.limit import MIB, Limit
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, SetupError, Values
 from acceptance.core.parts import Component
 from acceptance.expect import architecture, derived, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings

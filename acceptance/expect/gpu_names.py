@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.error import UserError
-from acceptance.core.message import Listed, Message, Values
+from acceptance.core.message import Listed, Message, UserError, Values
 from acceptance.core.nearest import nearest
 from acceptance.core.plain_text import same_text
 from acceptance.expect import sheet

@@ -18,8 +18,8 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.advice import Advice
-from acceptance.core.error import SetupError
 from acceptance.core.limit import UNITS, Limit, Worse
+from acceptance.core.message import SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect import loosest
 from acceptance.expect.collected import Measures

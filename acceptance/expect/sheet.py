@@ -11,10 +11,9 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, DtypeName, gemm_names, native_dtypes
-from acceptance.core.error import SetupError
 from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.nearest import nearest
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.train.rates import TRAINING_RATES, TRAINING_SHARES

@@ -14,8 +14,8 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
-from acceptance.core.error import UserError
 from acceptance.core.limit import number
+from acceptance.core.message import UserError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect import architecture, basis
 from acceptance.expect.architecture import Architecture

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from acceptance.core.error import UserError
 from acceptance.core.limit import UNITS, Limit, LimitError
+from acceptance.core.message import UserError
 from acceptance.core.nearest import cure
 from acceptance.core.site import MEASUREMENT, PREFIX, FamilyFile
 from acceptance.core.strict import Strict

@@ -14,10 +14,9 @@ from typing import Literal, NoReturn
 
 import msgspec
 
-from acceptance.core.error import UserError
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
-from acceptance.core.message import Listed, Message, Quantity, Range, Values
+from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values
 from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures

@@ -13,8 +13,8 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.bounds import worse_side
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit, Worse
+from acceptance.core.message import SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.measurements import Rate
 from acceptance.history.noise import NoiseBook, Spread

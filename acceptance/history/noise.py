@@ -17,8 +17,8 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.bounds import on_worse_side, spread_of
-from acceptance.core.error import SetupError, UserError
 from acceptance.core.limit import UNITS, Worse
+from acceptance.core.message import SetupError, UserError
 from acceptance.core.past import Bounds
 from acceptance.core.site import SiteChecks
 from acceptance.core.strict import Strict, Text

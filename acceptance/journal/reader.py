@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.error import UserError
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, UserError
 from acceptance.core.record import Entry
 from acceptance.journal.segment import (
     SEALED_SINCE,

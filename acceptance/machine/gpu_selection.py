@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core import parts
-from acceptance.core.error import UserError
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.parts import Component
 from acceptance.machine.gpu import Gpu
 

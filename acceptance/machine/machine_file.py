@@ -16,8 +16,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.error import UserError
 from acceptance.core.limit import Limit, LimitError, number
+from acceptance.core.message import UserError
 from acceptance.core.nearest import nearest
 from acceptance.core.parts import ITSELF, Component, Core, Function, Gpu, Named, Socket
 from acceptance.core.plain_text import same_text

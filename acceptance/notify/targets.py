@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from acceptance.core import regular_file
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.process import command
 from acceptance.reports.text import one_line
 

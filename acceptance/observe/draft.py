@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from acceptance.core.error import UserError
 from acceptance.core.limit import GIB
+from acceptance.core.message import UserError
 from acceptance.machine import network_card, topology
 from acceptance.machine.channels import channels
 from acceptance.machine.filesystem import Filesystem

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from acceptance import resources
 from acceptance.core.advice import SIDES, Advice, Symptom
 from acceptance.core.bounds import worse_side
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Worse
+from acceptance.core.message import SetupError
 from acceptance.core.strict import Strict
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurement, Measurements

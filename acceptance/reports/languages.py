@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acceptance import resources
-from acceptance.core.error import UserError
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Text
+from acceptance.core.message import Text, UserError
 from acceptance.wording import po_file, words
 
 _CODES = {"en": "en", "zh-cn": "zh-CN", "zh": "zh-CN", "zh-sg": "zh-CN", "zh-hans": "zh-CN"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from acceptance.core.advice import Advice
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.parts import Component, Function, parse
 from acceptance.core.site import SiteChecks
 from acceptance.diagnosis.causes import NO_EVIDENCE, Evidence, evidence

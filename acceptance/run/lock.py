@@ -15,8 +15,7 @@ from typing import Self
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.error import UserError
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, UserError, known
 from acceptance.wording.errors import WordedUserError
 
 NAME = "run/lock/rigproof.lock"

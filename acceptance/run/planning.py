@@ -20,11 +20,10 @@ import msgspec
 from acceptance import resources
 from acceptance.core import message, parts
 from acceptance.core.collection import SITE, matches_patterns
-from acceptance.core.error import SetupError, UserError
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.limit_set import LimitSet, SiteSheet
-from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.message import Listed, Message, SetupError, Text, UserError, Values
 from acceptance.core.parts import Component, Core, parse
 from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Note

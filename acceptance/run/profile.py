@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.nearest import nearest
 from acceptance.core.plan import Reduction
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.run import write_access
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import nearest
-from acceptance.core.error import UserError
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.parts import Component
 from acceptance.core.site import SiteChecks
 from acceptance.expect import site_families

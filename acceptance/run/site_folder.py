@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.site import FILE_NAME, FamilyFile, SiteChecks, folder_digest
 from acceptance.run import safe_folder
 from acceptance.run.safe_folder import SafeFolder

@@ -25,9 +25,8 @@ from acceptance.core.collection import (
     SessionName,
     segment_of,
 )
-from acceptance.core.error import UserError
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Listed, Message, Text, known
+from acceptance.core.message import Listed, Message, Text, UserError, known
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,

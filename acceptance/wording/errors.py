@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from acceptance.core.error import UserError
-from acceptance.core.message import Coded, Message, Text, Value
+from acceptance.core.message import Coded, Message, Text, UserError, Value
 from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.wording import words
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 
 _LINE = re.compile(
     r'(?:(?P<field>msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d\]) )?"(?P<text>(?:[^"\\]|\\.)*)"'

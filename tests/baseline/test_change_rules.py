@@ -10,7 +10,7 @@ from known import known
 from machine_facts import BOOK
 
 from acceptance.baseline import change_rules
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml"
 PARTS = """

@@ -23,7 +23,7 @@ from runs import write_segment, write_views
 
 from acceptance import __main__, resources
 from acceptance.cli import judge, parser
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.__main__ import main
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import build, inputs, network, recipe, stages

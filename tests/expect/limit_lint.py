@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.core.dtype import gemm_names, native_dtypes
-from acceptance.core.error import SetupError, UserError
+from acceptance.core.message import SetupError, UserError
 from acceptance.expect import architecture, basis, measurements, sheet, sheet_figures
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
 

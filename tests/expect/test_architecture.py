@@ -14,7 +14,7 @@ from refusal import refusal
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, native_dtypes
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture, find
 from acceptance.expect.sheet import Sheet

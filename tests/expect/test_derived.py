@@ -19,8 +19,8 @@ from synthetic_machines import inventory
 from worded import worded
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.core.parts import Core, Gpu, part
 from acceptance.expect import (
     architecture,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from refusal import refusal
 
 from acceptance import resources
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.expect import disk_sheet
 from acceptance.expect.disk_sheet import DiskSheet, find
 

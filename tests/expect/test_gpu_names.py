@@ -9,8 +9,7 @@ import pytest
 from cases import each
 from known import known
 
-from acceptance.core.error import UserError
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, UserError
 from acceptance.expect import gpu_limits, gpu_names
 from acceptance.expect.sheet import Sheet, plain
 

@@ -12,8 +12,8 @@ import pytest
 from cases import each
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.limit_set import SiteSheet
+from acceptance.core.message import SetupError
 from acceptance.expect import limit_version
 from acceptance.expect.limit_version import CHANGED, Recorded
 

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.waiver import Waiver
 from acceptance.expect import declaration, loosest, measurements, plan_builder

@@ -13,8 +13,8 @@ from cases import each
 from real_checks import collected
 
 from acceptance.core.advice import Advice, LikelyCause
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.expect import loosest, measurements
 from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds

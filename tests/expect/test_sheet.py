@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from refusal import refusal
 
 from acceptance import resources
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.expect import sheet, sheet_figures
 from acceptance.expect.sheet import Published, Sheet, find
 

@@ -9,7 +9,7 @@ from cases import each
 from msgspec.structs import replace
 
 from acceptance import resources
-from acceptance.core.error import SetupError, UserError
+from acceptance.core.message import SetupError, UserError
 from acceptance.expect import basis, disk_sheet, gpu_limits, sheet, sheet_figures, site_sheets
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.sheet import Sheet

@@ -18,8 +18,8 @@ from refusal import refusal
 from acceptance import resources
 from acceptance.core.criterion import Within
 from acceptance.core.dtype import gemm_names
-from acceptance.core.error import SetupError
 from acceptance.core.judgement import judge_due
+from acceptance.core.message import SetupError
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured

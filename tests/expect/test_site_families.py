@@ -7,7 +7,7 @@ from cases import each
 from known import known
 from site_box import MEASUREMENT, family
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.site import FamilyFile
 from acceptance.expect import site_families
 

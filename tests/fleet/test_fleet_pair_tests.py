@@ -13,8 +13,7 @@ from load_texts import printed
 from pair_outputs import asked
 
 from acceptance import resources
-from acceptance.core.error import SetupError
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import Gpu, Pair
 from acceptance.fleet.pair_tests import (
     RATES,

@@ -24,7 +24,7 @@ from raising import raising
 
 from acceptance import resources
 from acceptance.cli import fleet_slurm
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import slurm
 from acceptance.fleet.slurm import Job, Node, Queued

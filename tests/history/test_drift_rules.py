@@ -14,8 +14,8 @@ from real_checks import collected
 from refusal import refusal
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift_rules
 

@@ -13,8 +13,8 @@ from refusal import refusal
 from site_box import family
 
 from acceptance import resources
-from acceptance.core.error import SetupError
 from acceptance.core.limit import UNITS
+from acceptance.core.message import SetupError
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.history import noise
 from acceptance.history.noise import Spread

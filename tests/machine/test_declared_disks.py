@@ -9,7 +9,7 @@ import gpu_machine
 import pytest
 from cases import each
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.machine import declared_disks, machine_file
 from acceptance.machine.inventory import Disk
 from acceptance.machine.machine_file import DeclaredDisk, Machine

@@ -6,7 +6,7 @@ import gpu_machine
 import pytest
 from cases import each
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
 from acceptance.machine import gpu_selection
 from acceptance.machine.gpu_selection import Job

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.machine import machine_file
 from acceptance.machine.machine_file import key_error
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acceptance import resources
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 
 
 def test_the_checkouts_own_data() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cases import each
 
 from acceptance import resources
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.expect import limit_version
 from acceptance.machine.thresholds import FILE, Thresholds, thresholds
 

@@ -14,7 +14,7 @@ from executable import executable
 from raising import raising
 from schedules import schedule
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import installation, units
 from acceptance.notify.schedule.installation import UnitLocation
 from acceptance.process import command

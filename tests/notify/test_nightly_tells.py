@@ -16,8 +16,7 @@ from raising import raising
 
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
-from acceptance.core.error import SetupError
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, reader, segment
 from acceptance.notify.schedule import failure_note

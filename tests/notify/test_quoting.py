@@ -8,7 +8,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import units
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)

@@ -7,7 +7,7 @@ import pytest
 from cases import each
 from known import known
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.notify import targets
 
 URL = "https://someone:password@hooks.example/services/T0/secret?key=secret"

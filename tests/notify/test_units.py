@@ -7,7 +7,7 @@ from datetime import time
 import pytest
 from schedules import schedule, settings
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import units
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
 from acceptance.machine import inventory as machine_inventory

@@ -17,7 +17,7 @@ import acceptance
 from acceptance import resources
 from acceptance.baseline import change_rules
 from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements

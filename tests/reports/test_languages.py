@@ -20,8 +20,8 @@ from cases import each
 import acceptance
 from acceptance import resources
 from acceptance.core.advice import placeholders
-from acceptance.core.error import UserError
 from acceptance.core.language import ENGLISH
+from acceptance.core.message import UserError
 from acceptance.expect import gpu_limits
 from acceptance.machine import machine_file
 from acceptance.reports import languages

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from raising import raising
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.run import lock
 from acceptance.run.lock import NAME, MachineBusy, MachineLock
 

@@ -26,9 +26,8 @@ from worded import worded
 
 from acceptance import resources
 from acceptance.core import parts
-from acceptance.core.error import SetupError, UserError
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError, UserError
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.expect import gpu_limits, gpu_names, measurements, storage_limits

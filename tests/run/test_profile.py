@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acceptance import resources
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.plan import Reduction
 from acceptance.run import profile
 from acceptance.run.profile import BURN, SINGLE, Profile

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acceptance import resources
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.expect.site_sheets import SiteSheetError
 from acceptance.run import sheet_folder
 

@@ -10,7 +10,7 @@ import pytest
 from product_session import forked
 from site_box import SiteBox
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE, Component
 from acceptance.process import command
 from acceptance.run import site_collection, site_folder

@@ -12,7 +12,7 @@ import pytest
 from cases import each
 from site_box import SiteBox
 
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.run import site_folder
 
 

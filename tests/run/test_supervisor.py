@@ -22,8 +22,8 @@ import msgspec
 import pytest
 from worded import worded
 
-from acceptance.core.error import UserError
 from acceptance.core.evidence import Sample, Scratch
+from acceptance.core.message import UserError
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from raising import raising
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.station.image import engine
 from selftest import __main__ as selftest

@@ -17,8 +17,8 @@ from product_session import forked, worded
 from runs import digest, machine_root
 from site_box import SiteBox
 
-from acceptance.core.error import UserError
 from acceptance.core.evidence import ToolRan
+from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Body, CheckEnded, Measured, Note, SessionStarted

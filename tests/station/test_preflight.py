@@ -17,9 +17,8 @@ from machine_tree import NO_DMI, Programs, Tree, completed
 from raising import raising
 from worded import worded
 
-from acceptance.core.error import SetupError
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import MACHINE, Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note

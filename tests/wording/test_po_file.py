@@ -14,7 +14,7 @@ from cases import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.wording import po_file
 
 HEADER = (

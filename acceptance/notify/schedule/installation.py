@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.error import UserError
+from acceptance.core.message import UserError
 from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units

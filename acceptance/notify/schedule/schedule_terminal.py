@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acceptance.core.error import UserError
 from acceptance.core.language import Language
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import installation, units
 from acceptance.notify.schedule.installation import InstallResult, UnitLocation
 from acceptance.notify.schedule.units import TIMER, Schedule

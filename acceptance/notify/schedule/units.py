@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 
-from acceptance.core.error import UserError
 from acceptance.core.exit_code import SKIPPED
+from acceptance.core.message import UserError
 from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acceptance.core import version as versions
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.journal import provenance
 from acceptance.process import command
 from acceptance.process.deadline import Deadline

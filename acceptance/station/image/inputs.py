@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from acceptance.core import regular_file
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.journal import provenance
 
 _ROOT = Path(__file__).resolve().parents[3]

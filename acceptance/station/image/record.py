@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.station.image import recipe
 from acceptance.station.image.engine import BuildEngine
 

@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import build, recipe, record

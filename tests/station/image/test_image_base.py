@@ -7,7 +7,7 @@ import pytest
 from engine_stub import Build, calls
 from executable import executable
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import base as bases
 from acceptance.station.image import engine as engines

@@ -7,7 +7,7 @@ import pytest
 from engine_stub import Build, calls
 
 from acceptance.__main__ import main
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.station.image import engine as engines
 from acceptance.station.image import record

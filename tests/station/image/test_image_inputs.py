@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.station.image import inputs
 from acceptance.station.image.inputs import Pin
 

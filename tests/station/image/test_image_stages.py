@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from engine_stub import Build, calls
 
-from acceptance.core.error import SetupError
+from acceptance.core.message import SetupError
 from acceptance.station.image import engine as engines
 from acceptance.station.image import stages
 
