@@ -152,7 +152,7 @@ def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
     text = printed(ASK, ABOUT).splitlines(keepends=True)
     written = judged(ran("".join([*text[:2], wrong]), code=1))
     assert values(written)["miscompares", "gpu1"] == 1.0
-    assert ends(written) == ["PartFailed", "Violation"]
+    assert ends(written) == ["ErrorInLines", "Violation"]
 
 
 @each(
@@ -183,8 +183,8 @@ def test_a_power_brake_fails(judged: Judge) -> None:
     [
         (Message("power_brake_pulled", {"gpu": "gpu0"}), 0.5, ["Violation"]),
         (Message("power_gpu_lost", {"gpu": "gpu0"}), 0.5, ["Violation"]),
-        (Message("power_gpu_unread", {"gpu": "gpu0"}), None, ["PartFailed", "Incomplete"]),
-        (None, None, ["PartFailed", "Incomplete"]),  # the watch hangs, or died
+        (Message("power_gpu_unread", {"gpu": "gpu0"}), None, ["ErrorInLines", "Incomplete"]),
+        (None, None, ["ErrorInLines", "Incomplete"]),  # the watch hangs, or died
     ],
 )
 def test_a_load_that_was_stopped(
@@ -227,7 +227,7 @@ def test_a_lost_gpu_that_takes_the_load_with_it_fails(
     written = judged(ran("".join(text[:2]), seen, code=1))
     assert values(written).get(("made", str(GPUS))) == made
     assert ("Violation" in ends(written)) == (made is not None)
-    assert "PartFailed" in ends(written)
+    assert "ErrorInLines" in ends(written)
 
 
 def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
@@ -241,7 +241,7 @@ def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
     "host, count, raised",
     [
         (Outputs({CPU: WRONG}), 1.0, ["Violation"]),
-        (Outputs(failed={CPU: ValueError("it died")}), None, ["PartFailed", "Incomplete"]),
+        (Outputs(failed={CPU: ValueError("it died")}), None, ["ErrorInLines", "Incomplete"]),
         (Outputs(skipped={CPU: not_permitted("install stress-ng")}), None, ["Incomplete"]),
     ],
 )
