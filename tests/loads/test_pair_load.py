@@ -236,7 +236,7 @@ def test_what_is_no_program_of_ours_is_not_met() -> None:
     Other(port, b"GET / HTTP/1.1\n", b"[]\n", b"", b"x" * 5000, greeting())
     peer = meet(0, HOST, port, {"program": "one"}, 20.0)
     assert peer.local == HOST
-    with pytest.raises(LoadError):
+    with pytest.raises(LoadError, match="the other node"):
         peer.finish(5.0)
     peer.close()
 

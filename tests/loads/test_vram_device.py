@@ -134,7 +134,7 @@ def test_a_gpu_that_hangs_in_the_midst_of_many_works(gpu: Gpu) -> None:
     asked = gpu.asked
     memory.work(Pass((sweep,) * 1000))
     assert gpu.asked - asked == 7, "1000 works are seen to be done on the way"
-    with pytest.raises(LoadError):
+    with pytest.raises(LoadError, match="it hangs"):
         memory.work(Pass((Spin(), *(sweep,) * 100000)))
     assert len(gpu.launched) < 1000 + 400
 

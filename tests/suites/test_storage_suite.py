@@ -561,8 +561,9 @@ def test_what_raid_members_counted_before_and_during_a_run(
 def test_growth_without_a_look_before_the_run_is_not_known(tmp_path: Path) -> None:
     raid_tree(tmp_path)
     check: Any = Recorder()
-    with pytest.raises(WordedError):
+    with pytest.raises(WordedError) as caught:
         storage.test_raid_growth(tmp_path, lambda _: (), check)
+    assert caught.value.message.code == "raid_unread_before"
     assert check.readings == {}
 
 
