@@ -23,13 +23,14 @@ from runs import write_segment, write_views
 
 from acceptance import __main__, resources
 from acceptance.cli import judge, parser
-from acceptance.core.message import UserError
+from acceptance.core.message import SetupError, UserError
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder
 from acceptance.observe import inventory
 from acceptance.reports import advice, languages
 from acceptance.run import lock, signals
+from acceptance.wording.errors import WordedError, WordedUserError
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
 
@@ -589,6 +590,9 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
             "a file: cannot be read or written (No space left on device)",
         ),
         (UserError("x: y"), 2, "x: y"),
+        (SetupError("x: y"), 3, "x: y"),
+        (WordedUserError("note", text="x: y"), 2, "x: y"),
+        (WordedError("note", text="x: y"), 3, "x: y"),
         (BrokenPipeError(), 3, None),
     ],
 )
