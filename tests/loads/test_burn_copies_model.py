@@ -222,11 +222,11 @@ def test_what_another_gpu_sent_is_wrong_in_every_word() -> None:
 def test_a_comparison_that_was_not_made_is_no_clean_copy() -> None:
     machine = Machine(2)
 
-    class WordedError(NumpyPattern):
+    class Idle(NumpyPattern):
         def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None: ...
 
     with pytest.raises(LoadError, match=f"took 0 steps of {WORDS}: nothing was compared"):
-        copied(machine, lambda index: WordedError(machine, index))
+        copied(machine, lambda index: Idle(machine, index))
 
 
 def test_a_path_is_not_begun_again_before_its_time() -> None:
