@@ -9,12 +9,12 @@ import hashlib
 import hmac
 import ssl
 import threading
-from collections.abc import Iterator
 
 from acceptance.core.message import Message, known
 from acceptance.journal import provenance
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
+from acceptance.wording.errors import behind
 
 CONNECT_S, ANSWER_S = 5.0, 15.0  # of one attempt
 # Pauses between attempts, doubled each time: long enough for a receiver to restart, and short
@@ -113,7 +113,11 @@ def _once(
         return Message("no_answer_in_time"), 0.0
     except requests.exceptions.RequestException as error:
         # The library's own message quotes the whole address: only the causes below it are printed.
-        causes = list(_causes(error))
+        causes = [
+            cause
+            for cause in behind(error)
+            if not type(cause).__module__.startswith(("requests", "urllib3"))
+        ]
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return Message("certificate_unverified"), None
         why = next(
@@ -135,17 +139,3 @@ def _answer_of(status: int, retry_after: str) -> tuple[Message | None, float | N
         told = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
         return Message("answered", {"status": status}), float(retry_after) if told else 0.0
     return Message("answered_refusal", {"status": status}), None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The underlying causes of an error of the library that are not the library's own."""
-    seen: set[int] = set()
-    queue: list[object] = [error]
-    while queue:
-        one = queue.pop(0)
-        if not isinstance(one, BaseException) or id(one) in seen:
-            continue
-        seen.add(id(one))
-        if not type(one).__module__.startswith(("requests", "urllib3")):
-            yield one
-        queue += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from acceptance.core.message import Coded, Message, Text, UserError, Value
 from acceptance.core.unmeasured import Gap, Unmeasured
@@ -42,6 +42,18 @@ class NotMeasurable(WordedError):
 def said(error: Exception) -> Text:
     """What an error says: its message, or the words of somebody else."""
     return error.message if isinstance(error, Coded) else str(error)
+
+
+def behind(error: BaseException) -> Iterator[BaseException]:
+    """An exception and its causes, each once, from whichever attribute; the nearest first."""
+    found: list[BaseException] = []
+    queue: list[object] = [error]
+    while queue:
+        one = queue.pop(0)
+        if isinstance(one, BaseException) and not any(one is other for other in found):
+            found.append(one)
+            queue += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+            yield one
 
 
 def each_once(told: Iterable[Message]) -> tuple[Message, ...]:
