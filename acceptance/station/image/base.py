@@ -73,7 +73,7 @@ class Bootstrap:
             [self.engine.docker, "pull", reference], deadline=self.deadline.sooner(PULL_S), log=log
         )
         watch = progress.Progress(self.say)
-        done = progress.follow(running, log, watch, first_sign_s=self.answer_s)
+        done = progress.follow(running, watch, first_sign_s=self.answer_s)
         if done.returncode == 0:
             return None
         if not watch.heard:
@@ -144,7 +144,7 @@ class Bootstrap:
         running = command.start(
             argv, deadline=self.deadline.sooner(BOOTSTRAP_S), log=log, env=environment
         )
-        done = progress.follow(running, log, progress.Progress(self.say))
+        done = progress.follow(running, progress.Progress(self.say))
         if done.returncode != 0:
             raise SetupError(
                 f"the base could not be made: `{name}` {words.message(done.describe())}; "

@@ -162,7 +162,7 @@ def _build(
         )
         environment = handed_in | recipe.builder_environment(engine.buildkit)
         running = command.start(argv, deadline=deadline, log=log, env=environment)
-        done = progress.follow(running, log, progress.Progress(say))
+        done = progress.follow(running, progress.Progress(say))
     if done.returncode != 0:
         last = progress.tail((done.stdout, done.stderr))
         raise SetupError(
