@@ -9,12 +9,11 @@ from pathlib import Path
 
 from acceptance.core.message import SetupError, UserError
 from acceptance.journal import ownership
-from acceptance.run import signals
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
-# Exit code 2 for a mistake of the user; else 3, and the machine stays unjudged.
-SENTENCES = (UserError, SetupError, WordedError, signals.UserInterrupt)
+# Exit code 2 for a UserError; else 3, and the machine stays unjudged.
+SENTENCES = (UserError, SetupError, WordedError, KeyboardInterrupt)
 
 
 def reason(error: OSError) -> str:

@@ -23,7 +23,7 @@ from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note
 from acceptance.reports import headline
 from acceptance.reports.terminal import Terminal
-from acceptance.run import idle_gate, lock, profile, signals
+from acceptance.run import idle_gate, lock, profile
 from acceptance.run.profile import IdlePolicy
 from acceptance.wording import words
 
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             language("skipped: {reason}", reason=words.message(error.message, language)), "yellow"
         )
         return SKIPPED
-    except (Exception, signals.UserInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:
         # Errors of rigproof's own included: whoever relies on the nights must be notified.
         troubles = notices.notify_no_run(_why(error), settings)
         _write_note(args, None, screen, language, troubles)
@@ -91,7 +91,9 @@ def _write_note(
 
 def _why(error: BaseException) -> str:
     """Why no run was started; the repr of an exception that is not written for users."""
-    return str(error) if isinstance(error, SENTENCES) else f"rigproof broke off: {error!r}"
+    if isinstance(error, SENTENCES):
+        return str(error) or "stopped"
+    return f"rigproof broke off: {error!r}"
 
 
 def _night(

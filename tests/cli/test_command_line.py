@@ -29,7 +29,7 @@ from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder
 from acceptance.observe import inventory
 from acceptance.reports import advice, languages
-from acceptance.run import lock, signals
+from acceptance.run import lock
 from acceptance.wording.errors import WordedError, WordedUserError
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
@@ -573,7 +573,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     ("raised", "code", "said"),
     [
         (KeyboardInterrupt(), 3, "stopped"),
-        (signals.UserInterrupt("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
+        (KeyboardInterrupt("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
         (
             ZeroDivisionError("oh\nno"),
             3,

@@ -47,7 +47,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.run import scratch, signals, supervisor
 from acceptance.run.live_feed import View
 from acceptance.run.planning import PreparedRun
-from acceptance.run.signals import UserInterrupt, interruptible, stoppable
+from acceptance.run.signals import interruptible, stoppable
 from acceptance.run.supervisor import Supervisor, outcome_of
 from acceptance.session import context as session_context
 from acceptance.station.options import Options
@@ -586,7 +586,7 @@ def test_signals_are_handled_and_given_back(number: signal.Signals) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         assert worded(stop.reason) == f"stopped by {number.name}"
     assert signal.getsignal(number) == before
-    with pytest.raises(UserInterrupt, match=f"stopped by {number.name}"), interruptible():
+    with pytest.raises(KeyboardInterrupt, match=f"stopped by {number.name}"), interruptible():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) == before
 

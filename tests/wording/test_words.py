@@ -85,7 +85,7 @@ SENTENCE_ERRORS = {
     # they end a command before a run, or one that makes no report, on standard error
     *((room, "UserError") for room in ("machine", "notify", "observe", "run")),
     *((room, "SetupError") for room in ("history", "run", "station")),
-    ("run", "UserInterrupt"),
+    ("run", "KeyboardInterrupt"),
     ("run", "_refused"),
     ("machine", "_error"),
     ("machine", "TomlError"),
