@@ -148,7 +148,7 @@ capacity: .venv/.run ## show what this machine can train (RUN=DIR, default: the 
 	@$(RIGPROOF) capacity "$(RUN)" $(LANGUAGE)
 
 image: .venv/.run ## build the container image if it is missing (BASE=REF: on another base)
-	@.venv/bin/python -m acceptance.station.image $(if $(BASE),--base "$(BASE)")
+	@$(RIGPROOF) image build --out "$(OUT)" $(if $(BASE),--base "$(BASE)")
 
 engine: ## install and start the distribution's container engine (as root)
 	@scripts/engine

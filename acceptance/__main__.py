@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import signal
@@ -84,19 +83,6 @@ def _flush(code: int) -> int:
     return code
 
 
-def _run(options: argparse.Namespace) -> int:
-    try:
-        return verb(options.verb).run(options)
-    except BaseException as error:
-        from acceptance.cli import errors
-
-        for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.SYSTEM_ERRORS, UNJUDGED)):
-            if isinstance(error, kinds):
-                say_error(str(error))
-                return code
-        raise
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
@@ -109,11 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         options = parser(given).parse_args(given)
-        return _flush(_run(options))
+        return _flush(verb(options.verb).run(options))
     except SystemExit as end:  # of argparse: help, the version, or a usage error
         return _flush(end.code if isinstance(end.code, int) else USAGE)
-    except KeyboardInterrupt:
-        say_error("stopped")
+    except KeyboardInterrupt as stop:
+        say_error(str(stop) or "stopped")
     except BrokenPipeError:  # the reader of our output has closed it, as `| head` does
         pass
     except OSError as error:
@@ -124,6 +110,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "fix that, then start again"
         )
     except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
+        from acceptance.cli import errors
+        from acceptance.core.message import UserError
+
+        if isinstance(error, errors.SENTENCES):
+            say_error(str(error))
+            return _flush(USAGE if isinstance(error, UserError) else UNJUDGED)
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
         say_error(

@@ -12,11 +12,9 @@ from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.journal.run import Run
-from acceptance.journal.segment import JournalError
-from acceptance.process.command import CommandError
 from acceptance.run import signature
 from acceptance.wording import words
-from acceptance.wording.errors import said
+from acceptance.wording.errors import WordedError, said
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +53,7 @@ def _signed(run: Run, key: Path, language: Language) -> bool:
     """Sign a run; returns whether it is signed, and says why not."""
     try:
         signature.sign(run, key)
-    except (signature.SignatureError, JournalError, CommandError, OSError) as error:
+    except (WordedError, OSError) as error:
         told = {"why": said(error), "run": str(run.folder), "key": str(key)}
         cli_options.say_error(words.message(Message("run_not_signed", told), language))
         return False

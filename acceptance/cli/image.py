@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from acceptance.cli import options
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import clean, one_line
-from acceptance.station.image import build, transfer
+from acceptance.station.image import build, inputs, recipe, transfer
 
 LONGEST_S = 3 * 3600.0
 
@@ -30,6 +31,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REF",
         help="what it is built on (default: the pinned base, else Debian trixie from packages)",
     )
+    built.add_argument(
+        "--tools-base",
+        metavar="REF",
+        help="what the upstream tools are built on, a Debian trixie (default: the pinned base)",
+    )
+    built.add_argument(
+        "--context",
+        metavar="DIR",
+        type=options.path,
+        help="only lay out the build context there, for a builder of your own",
+    )
     options.out(built, text="folder of the runs, for the log of the build (default: reports)")
     for verb in (save, load):
         verb.add_argument("file", metavar="FILE", type=options.path, help="file of the image")
@@ -38,17 +50,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build, save or load the image, and print its name and id.
 
-    Returns 0 or raises ImageError.
+    Returns 0 or raises SetupError.
     """
     deadline = Deadline.after(LONGEST_S)
     if args.what == "build":
-        log_dir = args.out / "image"
-        image = build.build(log_dir=log_dir, say=_say, deadline=deadline, base=args.base)
+        if args.context is not None:
+            return _lay_out(build.wanted(args.base, args.tools_base), args.context)
+        image = build.build(
+            log_dir=args.out / "image",
+            say=_say,
+            deadline=deadline,
+            base=args.base,
+            tools_base=args.tools_base,
+        )
+        how = f"built in {image.seconds:.0f} s" if image.built else "the image is here"
+        _say("\n".join((how, *(f"{key}={value}" for key, value in image.provenance().items()))))
     elif args.what == "save":
         image = transfer.save(Path(args.file), args.out / "image", _say, deadline)
     else:
         image = transfer.load(Path(args.file), deadline)
     print(one_line(f"{image.tag} {image.id}"))
+    return 0
+
+
+def _lay_out(want: build.WantedImage, folder: Path) -> int:
+    inputs.lay_out(want.context, want.version, recipe.ca_bundle(os.environ, Path("/")), folder)
+    dockerfile = f"{folder}/containers/Dockerfile"
+    _say(f"the build context is in {folder}: `docker build -f {dockerfile} {folder}`")
     return 0
 
 

@@ -14,16 +14,16 @@ from msgspec import structs
 from acceptance import resources
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
-from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
+from acceptance.cli.errors import SENTENCES
 from acceptance.core.exit_code import SKIPPED
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.journal.run import Run
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note
 from acceptance.reports import headline
 from acceptance.reports.terminal import Terminal
-from acceptance.run import idle_gate, lock, profile, signals
+from acceptance.run import idle_gate, lock, profile
 from acceptance.run.profile import IdlePolicy
 from acceptance.wording import words
 
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             language("skipped: {reason}", reason=words.message(error.message, language)), "yellow"
         )
         return SKIPPED
-    except (Exception, signals.UserInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:
         # Errors of rigproof's own included: whoever relies on the nights must be notified.
         troubles = notices.notify_no_run(_why(error), settings)
         _write_note(args, None, screen, language, troubles)
@@ -91,11 +91,9 @@ def _write_note(
 
 def _why(error: BaseException) -> str:
     """Why no run was started; the repr of an exception that is not written for users."""
-    return (
-        str(error)
-        if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS))
-        else f"rigproof broke off: {error!r}"
-    )
+    if isinstance(error, SENTENCES):
+        return str(error) or "stopped"
+    return f"rigproof broke off: {error!r}"
 
 
 def _night(
@@ -127,12 +125,12 @@ def _nights(args: argparse.Namespace) -> IdlePolicy:
     """The policy for a machine in use.
 
     It comes from the run's profile, else from the profile nightly; the command line may set
-    `most_skipped`. Raises ProfileError.
+    `most_skipped`. Raises UserError.
     """
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, args.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
-        raise profile.ProfileError(
+        raise UserError(
             "profiles.toml: the profile nightly does not say how it gives way: install "
             "rigproof again"
         )

@@ -1,4 +1,7 @@
-"""A message: a code with values; only `acceptance.wording` makes a sentence of it."""
+"""A message: a code with values; only `acceptance.wording` makes a sentence of it.
+
+Errors say a message, or one English sentence that ends a verb on standard error.
+"""
 
 from __future__ import annotations
 
@@ -91,3 +94,11 @@ class Coded(Exception):
 
     def __str__(self) -> str:
         return ": ".join([self.message.code, *map(str, self.message.values.values())])
+
+
+class UserError(Exception):
+    """A mistake in the user's arguments or files, in one sentence: exit code 2."""
+
+
+class SetupError(Exception):
+    """What rigproof runs on is not as it must be, its own files included: exit code 3."""

@@ -13,12 +13,12 @@ from acceptance.core.message import Message, Text, known
 from acceptance.core.plan import PlannedCheck
 from acceptance.expect.loosest import Bounds, possible
 from acceptance.loads.work import Work, work_of
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedUserError
 
 AnyLoad = Literal["any", "gpus"]
 
 
-class PlanError(WordedError):
+class PlanError(WordedUserError):
     """The plan cannot be made; the message is one sentence for the user.
 
     `place` is the path of the key at fault in the machine file (`("waiver", 0, "skip")`),
@@ -53,7 +53,7 @@ class Measures(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> Bounds:
-        """How far the machine file may go with it. Raises DataFileError."""
+        """How far the machine file may go with it. Raises SetupError."""
         return self.own or Bounds(possible=possible()[self.unit])
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
-from acceptance.core.message import Listed, Message, Quantity, Range, Values
+from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values
 from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
 from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures
@@ -36,7 +36,7 @@ _MOST_FILES = 8  # in a note; the provenance has all
 _Kind = Literal["limit", "ceiling"]
 
 
-class SiteSheetError(Exception):
+class SiteSheetError(UserError):
     """A sheet of the site cannot be used; the message names file, key and line.
 
     `sentence` is what is wrong, `line` where. `contradicts` marks a sheet that was read whole and
@@ -96,7 +96,7 @@ class Sheets:
 
 
 def own_sheets() -> Sheets:
-    """Rigproof's own sheets. Raises DataFileError."""
+    """Rigproof's own sheets. Raises SetupError."""
     return Sheets(gpu_limits.sheets(), disk_sheet.shipped())
 
 
@@ -131,7 +131,7 @@ def read(texts: Iterable[tuple[str, str]]) -> tuple[SiteSheet, ...]:
     """The sheets of a site from their files, each with its text.
 
     They are held against rigproof's own and against each other. Raises SiteSheetError and
-    DataFileError.
+    SetupError.
     """
     own = own_sheets()
     found: list[tuple[SiteModel | SiteDisk, str]] = []
@@ -221,7 +221,7 @@ def _incomplete(key: str, missing: str) -> str:
 def in_effect(sheets: Iterable[SiteSheet]) -> Sheets:
     """Rigproof's own sheets with those of the site.
 
-    Raises SiteSheetError and DataFileError.
+    Raises SiteSheetError and SetupError.
     """
     return _joined(sheets, [parse(one.file, one.text) for one in sheets])
 

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Accepted, NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file, lock
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedError, WordedUserError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -51,16 +51,8 @@ _SETTINGS = {
 }
 
 
-class NoDuckdb(WordedError):
-    """DuckDB is not installed."""
-
-
-class NightFileError(WordedError):
-    """The file of a night cannot be read or written."""
-
-
 def require() -> None:
-    """Raise NoDuckdb where DuckDB is not installed."""
+    """Raise WordedUserError where DuckDB is not installed."""
     with _connected():
         pass
 
@@ -70,7 +62,7 @@ def _connected() -> Iterator[DuckDBPyConnection]:
     try:
         duckdb: Any = importlib.import_module("duckdb")
     except ImportError as error:
-        raise NoDuckdb("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
+        raise WordedUserError("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
     connection = duckdb.connect(":memory:", config=_SETTINGS)
     try:
         yield connection
@@ -86,7 +78,7 @@ def path_of(out: Path, night: str) -> Path:
 def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
     """Write the nights, each with what its file has already; returns the files.
 
-    A file that cannot be read is left as it is. Raises NightFileError and NoDuckdb.
+    A file that cannot be read is left as it is. Raises WordedError.
     """
     made = []
     with _errors(out):
@@ -103,23 +95,22 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
 
 
 def read_last(out: Path, number: int) -> dict[str, NightTable]:
-    """The last nights in a folder, by the evening's date. Raises NightFileError and NoDuckdb.
+    """The last nights in a folder, by the evening's date. Raises WordedError.
 
     A night that is a week older than the last one is left out: too much may have changed.
     """
     dated = sorted(
         (found[1], path) for path in out.iterdir() if (found := _NIGHT.fullmatch(path.name))
     )
-    try:
+    if not dated:
+        return {}
+    with _unread(dated[-1][1]):
         last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
-    except ValueError as error:
-        named = str(dated[-1][1])
-        raise NightFileError("fleet_file_unread", path=named, why=str(error)) from error
     return {f"{day}": read(path) for day, path in last if last[-1][0] - day < timedelta(days=7)}
 
 
 def read(path: Path) -> NightTable:
-    """The table in the file of a night. Raises NightFileError and NoDuckdb."""
+    """The table in the file of a night. Raises WordedError."""
     with _errors(path), _connected() as connection:
         return _read(connection, path)
 
@@ -130,7 +121,18 @@ def _errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where, why = str(error.filename or path), error.strerror or str(error)
-        raise NightFileError("fleet_file_unwritten", path=where, why=why) from error
+        raise WordedError("fleet_file_unwritten", path=where, why=why) from error
+
+
+@contextlib.contextmanager
+def _unread(path: Path) -> Iterator[None]:
+    """Turn what is wrong with the content of a file into an error that names it."""
+    duckdb: Any = importlib.import_module("duckdb")
+    try:
+        yield
+    except (duckdb.Error, ValueError, TypeError, msgspec.MsgspecError) as error:
+        why = plain_text.first_line(str(error))
+        raise WordedError("fleet_file_unread", path=str(path), why=why) from error
 
 
 @contextlib.contextmanager
@@ -140,7 +142,7 @@ def _lock(out: Path) -> Iterator[None]:
         with lock.hold(out / ".lock", _WAIT_S):
             yield
     except lock.Locked as error:
-        raise NightFileError("fleet_locked", path=str(out)) from error
+        raise WordedError("fleet_locked", path=str(out)) from error
 
 
 def _texts(values: list[str | None]) -> Any:
@@ -150,11 +152,10 @@ def _texts(values: list[str | None]) -> Any:
 def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> None:
     rows, series = table.rows, table.series
     groups = [dict(row.groups) for row in rows]
-    began = [row.began.isoformat() if row.began else None for row in rows]
     machines: dict[str, Any] = {
         "m": np.arange(len(rows), dtype=np.int32),
         "machine": _texts([row.machine for row in rows]),
-        "began": _texts(began),
+        "began": _texts([row.began.isoformat() if row.began else None for row in rows]),
         "missing": np.array([row.missing for row in rows], bool),
         "checks": _texts([None if row.checks is None else str(row.checks) for row in rows]),
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
@@ -166,14 +167,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
     }
     # By measurement first: what is asked of one reads a part of the file.
     order = sorted(range(len(series)), key=lambda n: (series[n].measurement, series[n]))
-    ordered = [series[n] for n in order]
-    columns: dict[str, Any] = {
-        "s": np.arange(len(series), dtype=np.int32),
-        "measurement": _texts([one.measurement for one in ordered]),
-        "component": _texts([str(one.component) for one in ordered]),
-        "check_id": _texts([one.check for one in ordered]),
-        "unit": _texts([one.unit for one in ordered]),
-    }
+    columns = _columns([series[n] for n in order])
     by_series = table.values[:, order].T
     s, m = np.nonzero(~np.isnan(by_series))
     values = {"s": s.astype(np.int32), "m": m.astype(np.int32), "value": by_series[s, m]}
@@ -184,6 +178,10 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         f'm."{name}"::{_TYPES.get(name, "VARCHAR")} AS "{name}"' for name in _MACHINE
     )
     nothing = ", ".join("NULL" for _ in _MACHINE)
+    metadata = ""
+    if table.troubles is not None:  # where they are known
+        text = msgspec.json.encode(table.troubles).decode()
+        metadata = f", KV_METADATA {{{_TROUBLES_KEY}: {_literal(text)}}}"
     # Cells come in their order and keep it in one thread. Sorting them here would take 3 GB.
     query = f"""
         COPY (
@@ -193,10 +191,11 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
             UNION ALL
             SELECT c.measurement, c.component, c.check_id, c.unit, m.machine, v."value", {nothing}
             FROM cells v JOIN columns c ON c.s = v.s JOIN machines m ON m.m = v.m
-        ) TO {_literal(str(draft))} (FORMAT parquet, COMPRESSION zstd{_metadata(table)})
+        ) TO {_literal(str(draft))} (FORMAT parquet, COMPRESSION zstd{metadata})
     """
     try:
-        _run(connection, query, path)
+        with _unread(path):
+            connection.execute(query)
         with draft.open("rb+") as file:
             os.fsync(file.fileno())
         draft.replace(path)
@@ -208,14 +207,6 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
             connection.unregister(name)
 
 
-def _metadata(table: NightTable) -> str:
-    """The option of COPY that keeps what could not be read; none where that is not known."""
-    if table.troubles is None:
-        return ""
-    text = msgspec.json.encode(table.troubles).decode()
-    return f", KV_METADATA {{{_TROUBLES_KEY}: {_literal(text)}}}"
-
-
 def _literal(text: str) -> str:
     doubled = text.replace("'", "''")
     return f"'{doubled}'"
@@ -225,88 +216,58 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     regular_file.require(path)
     # A view cannot take its file as a parameter.
     place = _literal(re.sub(r"([\[*?])", r"[\1]", str(path)))
-    _run(connection, f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet({place})", path)
+    with _unread(path):
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet({place})")
+        return _read_view(connection, place)
+
+
+def _read_view(connection: DuckDBPyConnection, place: str) -> NightTable:
     facts_of = ", ".join("epoch(began)" if name == "began" else f'"{name}"' for name in _MACHINE)
-    found = _run(
-        connection,
-        f"SELECT machine, {facts_of} FROM night WHERE measurement IS NULL ORDER BY machine",
-        path,
-    ).fetchall()
-    troubles = _read_troubles(connection, place, path)
+    query = f"SELECT machine, {facts_of} FROM night WHERE measurement IS NULL ORDER BY machine"
     rows = []
-    for machine, *facts in found:
+    for machine, *facts in connection.execute(query).fetchall():
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
         own = {key: fact.pop(key) for key in GROUP_KEYS}
         groups = tuple(sorted((key, text) for key, text in own.items() if text is not None))
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
-        try:
-            msgspec.convert(fact["verdict"], VerdictWord)
-            for name in _LISTS:
-                shape = _SHAPES.get(name, tuple[str, ...])
-                fact[name] = msgspec.json.decode(fact[name], type=shape)
-        except (TypeError, msgspec.MsgspecError) as error:
-            raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
+        msgspec.convert(fact["verdict"], VerdictWord)
+        for name in _LISTS:
+            fact[name] = msgspec.json.decode(fact[name], type=_SHAPES.get(name, tuple[str, ...]))
         rows.append(Row(machine, began=began, groups=groups, **fact))
     keys = ", ".join(_SERIES)
-    held = _run(
-        connection,
-        f"SELECT DISTINCT {keys} FROM night WHERE measurement IS NOT NULL",
-        path,
-    ).fetchall()
-    try:
-        series = sorted(
-            Series(check, name, parts.parse(part), unit) for name, part, check, unit in held
-        )
-    except ValueError as error:
-        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
-    connection.register(
-        "names",
-        {
-            "m": np.arange(len(rows), dtype=np.int32),
-            "machine": _texts([row.machine for row in rows]),
-        },
+    query = f"SELECT DISTINCT {keys} FROM night WHERE measurement IS NOT NULL"
+    series = sorted(
+        Series(check, name, parts.parse(part), unit)
+        for name, part, check, unit in connection.execute(query).fetchall()
     )
-    connection.register(
-        "columns",
-        {
-            "s": np.arange(len(series), dtype=np.int32),
-            "check_id": _texts([one.check for one in series]),
-            "measurement": _texts([one.measurement for one in series]),
-            "component": _texts([str(one.component) for one in series]),
-            "unit": _texts([one.unit for one in series]),
-        },
-    )
-    cells = _run(
-        connection,
+    names = {
+        "m": np.arange(len(rows), dtype=np.int32),
+        "machine": _texts([row.machine for row in rows]),
+    }
+    for name, content in (("names", names), ("columns", _columns(series))):
+        connection.register(name, content)
+    cells = connection.execute(
         f"""SELECT m, s, "value" FROM night JOIN names USING (machine)
-        JOIN columns USING ({keys})""",
-        path,
+        JOIN columns USING ({keys})"""
     ).fetchnumpy()
     values = np.full((len(rows), len(series)), np.nan)
     values[np.asarray(cells["m"]), np.asarray(cells["s"])] = np.asarray(cells["value"])
+    # What could not be read stands in the metadata; where they say nothing of it, it is not known.
+    query = f"SELECT value FROM parquet_kv_metadata({place}) WHERE key = '{_TROUBLES_KEY}'::BLOB"
+    kept = connection.execute(query).fetchall()
     for name in ("names", "columns"):
         connection.unregister(name)
+    troubles = _TROUBLES.decode(kept[0][0]) if kept else None
     return NightTable(tuple(rows), tuple(series), values, troubles)
 
 
-def _read_troubles(
-    connection: DuckDBPyConnection, place: str, path: Path
-) -> Mapping[str, tuple[tuple[str | None, str], ...]] | None:
-    """What could not be read, as the metadata say; None where they say nothing of it."""
-    query = f"SELECT value FROM parquet_kv_metadata({place}) WHERE key = '{_TROUBLES_KEY}'::BLOB"
-    kept = _run(connection, query, path).fetchone()
-    try:
-        return None if kept is None else _TROUBLES.decode(kept[0])
-    except msgspec.MsgspecError as error:
-        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
-
-
-def _run(connection: DuckDBPyConnection, query: str, path: Path) -> DuckDBPyConnection:
-    """Run a query about a file. Raises NightFileError."""
-    duckdb: Any = importlib.import_module("duckdb")
-    try:
-        return connection.execute(query)
-    except duckdb.Error as error:
-        why = plain_text.first_line(str(error))
-        raise NightFileError("fleet_file_unread", path=str(path), why=why) from error
+def _columns(series: Sequence[Series]) -> dict[str, Any]:
+    """The keys of the series as a table for DuckDB, by their number."""
+    return {
+        "s": np.arange(len(series), dtype=np.int32),
+        "measurement": _texts([one.measurement for one in series]),
+        "component": _texts([str(one.component) for one in series]),
+        "check_id": _texts([one.check for one in series]),
+        "unit": _texts([one.unit for one in series]),
+    }

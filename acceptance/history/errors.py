@@ -12,7 +12,10 @@ from acceptance.wording.errors import WordedError
 
 
 class HistoryError(WordedError):
-    """The history cannot be read or written; its cure is told with it."""
+    """The history or the baseline cannot be read, trusted or written; its cure is told with it.
+
+    A run that should be compared with such a baseline is unjudged for this reason.
+    """
 
 
 @contextlib.contextmanager
@@ -24,17 +27,3 @@ def history_errors(path: Path) -> Iterator[None]:
         code = "no_history_file" if isinstance(error, NotRegular) else "history_out_of_reach"
         where = str(error.filename or path)
         raise HistoryError(code, path=where, why=ownership.reason(error, Path(where))) from error
-
-
-class BaselineRefused(WordedError):
-    """A request about the baseline that cannot be met.
-
-    The run is not a full PASS of this machine, there is a baseline already, or there is none.
-    """
-
-
-class BaselineUnsound(WordedError):
-    """The baseline cannot be read, trusted or written.
-
-    A run that should be compared with it is unjudged for this reason.
-    """

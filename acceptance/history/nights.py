@@ -18,7 +18,7 @@ from acceptance.history.night import Night
 from acceptance.history.night_file import DamagedNight, UnreadableNight
 from acceptance.journal import reader, run_folder, segment
 from acceptance.journal import run as journal_run
-from acceptance.journal.run import Run, UnreadableRun
+from acceptance.journal.run import Run
 from acceptance.wording.errors import said
 
 _NAMED = 3  # names in a message; the folders have them all
@@ -102,7 +102,7 @@ def open_history(out: Path, machine_id: str, last: Run | None = None) -> OpenHis
             continue
         try:
             made = _night(out, run, last)
-        except (segment.JournalError, UnreadableRun) as error:
+        except segment.JournalError as error:
             troubles.append(_because(run.folder, error))
             continue
         file = night_file.folder(out, machine_id) / night_file.name(run.run_id)
@@ -177,7 +177,7 @@ def _runs(
             try:
                 if (found := closed_run(out, name, machine_id)) is not None:
                     yield found
-            except (segment.JournalError, UnreadableRun) as error:
+            except segment.JournalError as error:
                 troubles.append(_because(name, error))
 
 

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from acceptance.history import errors, location, night_file, nights
 from acceptance.history.night import Night
 from acceptance.journal import segment
-from acceptance.journal.run import UnreadableRun
 
 # last nights, of which two must agree on the date: one clock may have been wrong
 _WITNESSES = 3
@@ -121,7 +120,7 @@ def _is_run(out: Path, night: Night, machine_id: str) -> bool:
         return False
     try:
         found = nights.closed_run(out, night.folder, machine_id)
-    except (segment.JournalError, UnreadableRun):
+    except segment.JournalError:
         return False
     return found is not None and found.run_id == night.run_id
 

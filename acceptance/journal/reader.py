@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, UserError
 from acceptance.core.record import Entry
 from acceptance.journal.segment import (
     SEALED_SINCE,
@@ -32,7 +32,7 @@ CLOSING = "journal-closed"
 _SHOWN = 3  # the newest runs in the message about a folder that holds none
 
 
-class NoRun(JournalError):
+class NoRun(JournalError, UserError):
     """The folder holds no run."""
 
 

@@ -22,38 +22,34 @@ import msgspec
 
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
-from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.program import LoadError, exit_load, run_guarded
 from acceptance.loads.protocol import Output
 
 HELP = ("-h", "--help")
 COMMAND = " ".join(("python", *asks.PROGRAM))
 
 
-class UsageError(Exception):
-    """The arguments ask for no load; the message is one sentence."""
-
-
 def parsed(words: Sequence[str]) -> AnyAsk:
-    """The ask of a command line. Raises UsageError."""
+    """The ask of a command line. Raises LoadError."""
     name, *fields = words
     if name.startswith("{"):
         if fields:
-            raise UsageError(f"{fields[0]!r} follows the JSON, which says everything")
+            raise LoadError(f"{fields[0]!r} follows the JSON, which says everything")
         given: object = name
     else:
         given = {"load": name, **dict(map(partial(_field, _named(name)), fields))}
         if len(given) != len(fields) + 1:
-            raise UsageError("an argument is given twice")
+            raise LoadError("an argument is given twice")
     try:
         return asks.decode(given)
     except msgspec.MsgspecError as error:
         load = "" if given is name else f" {name}"
-        raise UsageError(f"{error}: see `{COMMAND}{load} --help`") from None
+        raise LoadError(f"{error}: see `{COMMAND}{load} --help`") from None
 
 
 def _named(name: str) -> type[AnyAsk]:
     if (found := ASKS.get(name)) is None:
-        raise UsageError(f"there is no load {name!r}: the loads are {', '.join(ASKS)}")
+        raise LoadError(f"there is no load {name!r}: the loads are {', '.join(ASKS)}")
     return found
 
 
@@ -65,13 +61,13 @@ def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
     name, equals, text = word.partition("=")
     shapes = _shapes(ask)
     if not equals or name not in shapes:
-        raise UsageError(f"{word!r} is no NAME=VALUE with one of {', '.join(shapes)}")
+        raise LoadError(f"{word!r} is no NAME=VALUE with one of {', '.join(shapes)}")
     kind = shapes[name].get("type")
     if text.startswith(("{", "[")) and kind != "string":
         try:
             return name, json.loads(text)
         except ValueError as error:
-            raise UsageError(f"{name} is no JSON: {error}") from None
+            raise LoadError(f"{name} is no JSON: {error}") from None
     if kind != "array":
         return name, text
     if "$ref" not in shapes[name]["items"]:
@@ -139,7 +135,7 @@ def main(words: Sequence[str]) -> int:
             print("\n".join(usage(_named(words[0]))))
             return 0
         ask = parsed(words)
-    except UsageError as error:
+    except LoadError as error:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return 2
     return run(ask)

@@ -12,6 +12,10 @@ class LoadError(Exception):
     """A load cannot go on; the message is one sentence for the user."""
 
 
+class OutOfMemory(LoadError):
+    """The GPU has too little memory for what is tried; the load goes on with less."""
+
+
 # CUDA and torch raise RuntimeError; the kernel refuses memory, mappings and files by OSError.
 _REPORTED = (LoadError, RuntimeError, ValueError, MemoryError, OSError)
 

@@ -9,13 +9,12 @@ import hashlib
 import hmac
 import ssl
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from acceptance.core.message import Message, known
 from acceptance.journal import provenance
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
+from acceptance.wording.errors import behind
 
 CONNECT_S, ANSWER_S = 5.0, 15.0  # of one attempt
 # Pauses between attempts, doubled each time: long enough for a receiver to restart, and short
@@ -25,19 +24,6 @@ SIGNATURE = "X-Rigproof-Signature-256"
 DELIVERY = "X-Rigproof-Run"
 GIVEN_UP_S = 1.0  # past the deadline: an attempt that ends with it may still report why it failed
 _TOO_MANY = 429
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The result of one attempt.
-
-    `failure` is None on success. `again` says whether a retry can help, after `after_s` seconds at
-    least.
-    """
-
-    failure: Message | None
-    again: bool = False
-    after_s: float = 0.0
 
 
 def signature(secret: bytes, body: bytes) -> str:
@@ -83,30 +69,30 @@ def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> Message
 def _tries(
     hook: Webhook, body: bytes, fields: dict[str, str], deadline: Deadline
 ) -> Message | None:
-    tried, pauses = 0, iter(PAUSES_S)
-    while True:
-        answer = _once(hook, body, fields, deadline)
-        tried += 1
-        pause = next(pauses, None)
-        if answer.failure is None:
-            return None
-        if not answer.again:
-            return answer.failure
+    failed: Message | None = None
+    for tried, pause in enumerate((*PAUSES_S, None), start=1):
+        failure, after_s = _once(hook, body, fields, deadline)
+        if failure is None or after_s is None:
+            return failure
         times = tried if tried > 1 else None
-        failed = Message("tried_in_vain", known(what=answer.failure, times=times))
-        if pause is None:
-            return failed
-        pause = max(pause, answer.after_s)
-        if pause >= deadline.remaining():
-            return failed
-        _wait(pause)
+        failed = Message("tried_in_vain", known(what=failure, times=times))
+        if pause is None or max(pause, after_s) >= deadline.remaining():
+            break
+        _wait(max(pause, after_s))
+    return failed
 
 
 def _wait(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def _once(hook: Webhook, body: bytes, fields: dict[str, str], deadline: Deadline) -> _Answer:
+def _once(
+    hook: Webhook, body: bytes, fields: dict[str, str], deadline: Deadline
+) -> tuple[Message | None, float | None]:
+    """Why one attempt failed, None where it did not.
+
+    Where a retry can help, with the least seconds until then.
+    """
     # Imported here: the import takes a tenth of a second, and most runs post nothing.
     import requests
 
@@ -124,46 +110,32 @@ def _once(hook: Webhook, body: bytes, fields: dict[str, str], deadline: Deadline
         ) as answer:
             return _answer_of(answer.status_code, answer.headers.get("Retry-After", ""))
     except requests.exceptions.Timeout:
-        return _Answer(Message("no_answer_in_time"), again=True)
+        return Message("no_answer_in_time"), 0.0
     except requests.exceptions.RequestException as error:
         # The library's own message quotes the whole address: only the causes below it are printed.
-        causes = list(_causes(error))
+        causes = [
+            cause
+            for cause in behind(error)
+            if not type(cause).__module__.startswith(("requests", "urllib3"))
+        ]
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return _Answer(Message("certificate_unverified"))
+            return Message("certificate_unverified"), None
         why = next(
             (cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror),
             None,
         )
-        return _Answer(Message("not_reached", known(why=why)), again=True)
+        return Message("not_reached", known(why=why)), 0.0
     # an address that the library cannot use, or missing certificate files
-    except (
-        ValueError,
-        OSError,
-    ) as error:
-        return _Answer(Message("nothing_sent", {"error": type(error).__name__}))
+    except (ValueError, OSError) as error:
+        return Message("nothing_sent", {"error": type(error).__name__}), None
 
 
-def _answer_of(status: int, retry_after: str) -> _Answer:
+def _answer_of(status: int, retry_after: str) -> tuple[Message | None, float | None]:
     if 200 <= status < 300:
-        return _Answer(None)
+        return None, None
     if 300 <= status < 400:
-        return _Answer(Message("answered_redirect", {"status": status}))
+        return Message("answered_redirect", {"status": status}), None
     if status == _TOO_MANY or status >= 500:
         told = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
-        after_s = float(retry_after) if told else 0.0
-        return _Answer(Message("answered", {"status": status}), again=True, after_s=after_s)
-    return _Answer(Message("answered_refusal", {"status": status}))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The underlying causes of an error of the library that are not the library's own."""
-    seen: set[int] = set()
-    queue: list[object] = [error]
-    while queue:
-        one = queue.pop(0)
-        if not isinstance(one, BaseException) or id(one) in seen:
-            continue
-        seen.add(id(one))
-        if not type(one).__module__.startswith(("requests", "urllib3")):
-            yield one
-        queue += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+        return Message("answered", {"status": status}), float(retry_after) if told else 0.0
+    return Message("answered_refusal", {"status": status}), None

@@ -179,6 +179,10 @@ class RunningProgram:
         """Whether the program has ended."""
         return self.process.poll() is not None
 
+    def new_lines(self) -> list[str]:
+        """The complete lines of both outputs that came since the last call."""
+        return [*self._out.new_lines(), *self._err.new_lines()]
+
     def ends_within(self, seconds: float) -> bool:
         """Whether the program ends within that time; it is known at once."""
         return self._exit.within(seconds)

@@ -71,6 +71,7 @@ class Spool:
     kept: bytearray = field(default_factory=bytearray)
     dropped: int = 0
     failure: OSError | None = None
+    _taken: int = 0
 
     def drain(self) -> None:
         """Read the stream to its end; the body of a thread."""
@@ -95,6 +96,11 @@ class Spool:
         if self.lines is not None:
             self.lines.end()
         self.stream.close()
+
+    def new_lines(self) -> list[str]:
+        """The complete lines of the kept part that came since the last call."""
+        begin, self._taken = self._taken, self.kept.rfind(b"\n") + 1
+        return self.kept[begin : self._taken].decode("utf-8", "replace").split("\n")[:-1]
 
     def text(self) -> str:
         """The kept part of the stream."""

@@ -16,13 +16,6 @@ from acceptance.core.message import Message
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class UserInterrupt(BaseException):
-    """The user ended rigproof before a run had begun.
-
-    Not an Exception, so that no handler takes it for a fault.
-    """
-
-
 class StopRequest:
     """A request to end the run; `reason` is None until there is one.
 
@@ -62,13 +55,13 @@ def _restore(before: dict[signal.Signals, object]) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into UserInterrupt.
+    """Turn SIGINT and SIGTERM into KeyboardInterrupt, which says so.
 
     For the time before a run, when no record is being written.
     """
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
-        raise UserInterrupt(f"stopped by {signal.Signals(number).name}")
+        raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")
 
     before = _handle(stop)
     try:

@@ -24,7 +24,7 @@ from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedError, WordedUserError
 
 STATEMENT, SIGNATURE = "evidence.txt", "evidence.txt.sig"
 NAMESPACE = "rigproof"  # a signature for another purpose is none for this one
@@ -42,7 +42,7 @@ class NotSigned(WordedError):
     """The folder has no signature."""
 
 
-class SignatureError(WordedError):
+class SignatureError(WordedUserError):
     """A run cannot be signed, or its signature does not fit."""
 
 

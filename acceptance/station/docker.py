@@ -9,7 +9,7 @@ import contextlib
 import http.client
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from acceptance.station.container_args import (
 )
 from acceptance.station.container_session import ContainerSession, hang_up
 from acceptance.station.gpu_grant import EngineFacts
+from acceptance.wording.errors import behind
 
 CONNECT_S = 10.0  # an engine that accepts a connection and does not answer counts as absent
 ANSWER_S = 60.0  # a slow disk needs some seconds to create a container from an image of 8 GB
@@ -248,22 +249,13 @@ def in_one_line(error: BaseException) -> Text:
     """An engine's error in one line; for a failed connection, the root cause."""
     text = getattr(error, "explanation", None)
     if not text:
-        for one in _behind(error):
+        for one in behind(error):
             if isinstance(one, TimeoutError | requests.exceptions.Timeout):
                 return Message("engine_connection_mute")
             if isinstance(one, OSError) and one.strerror:
                 return one.strerror
     said = " ".join(str(text or error).split()) or type(error).__name__
     return plain_text.shortened(said, 300)
-
-
-def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
-    """An exception and its causes, from whichever attribute."""
-    yield error
-    inner = [error.__cause__, error.__context__, *error.args]
-    for one in inner if depth else ():
-        if isinstance(one, BaseException):
-            yield from _behind(one, depth - 1)
 
 
 def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:

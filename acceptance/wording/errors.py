@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from acceptance.core.message import Coded, Message, Text, Value
+from acceptance.core.message import Coded, Message, Text, UserError, Value
 from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.wording import words
 
 
 class WordedError(Coded):
-    """An error that is told to the user; its text is the English wording."""
+    """An error that is told to the user; its text is the English wording.
+
+    One that ends a verb ends it with exit code 3, but for a mistake of the user.
+    """
 
     def __str__(self) -> str:
         return words.message(self.message)
+
+
+class WordedUserError(WordedError, UserError):
+    """A mistake in the user's arguments or files, as a message: exit code 2."""
 
 
 class NotMeasurable(WordedError):
@@ -35,6 +42,18 @@ class NotMeasurable(WordedError):
 def said(error: Exception) -> Text:
     """What an error says: its message, or the words of somebody else."""
     return error.message if isinstance(error, Coded) else str(error)
+
+
+def behind(error: BaseException) -> Iterator[BaseException]:
+    """An exception and its causes, each once, from whichever attribute; the nearest first."""
+    found: list[BaseException] = []
+    queue: list[object] = [error]
+    while queue:
+        one = queue.pop(0)
+        if isinstance(one, BaseException) and not any(one is other for other in found):
+            found.append(one)
+            queue += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+            yield one
 
 
 def each_once(told: Iterable[Message]) -> tuple[Message, ...]:

@@ -23,12 +23,14 @@ from runs import write_segment, write_views
 
 from acceptance import __main__, resources
 from acceptance.cli import judge, parser
+from acceptance.core.message import SetupError, UserError
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder
 from acceptance.observe import inventory
 from acceptance.reports import advice, languages
-from acceptance.run import lock, signals, supervisor
+from acceptance.run import lock
+from acceptance.wording.errors import WordedError, WordedUserError
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
 
@@ -571,7 +573,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     ("raised", "code", "said"),
     [
         (KeyboardInterrupt(), 3, "stopped"),
-        (signals.UserInterrupt("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
+        (KeyboardInterrupt("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
         (
             ZeroDivisionError("oh\nno"),
             3,
@@ -587,7 +589,10 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
             3,
             "a file: cannot be read or written (No space left on device)",
         ),
-        (supervisor.OutputError("x: y"), 2, "x: y"),
+        (UserError("x: y"), 2, "x: y"),
+        (SetupError("x: y"), 3, "x: y"),
+        (WordedUserError("note", text="x: y"), 2, "x: y"),
+        (WordedError("note", text="x: y"), 3, "x: y"),
         (BrokenPipeError(), 3, None),
     ],
 )

@@ -11,11 +11,12 @@ from cases import each
 from load_program import run
 
 from acceptance.loads import asks
-from acceptance.loads.__main__ import UsageError, main, parsed
+from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.asks import ASKS, MODULES, AnyAsk
 from acceptance.loads.contract import Ask as BaseAsk
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import SIZES, Ask
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.pulse.contract import Step
@@ -224,7 +225,7 @@ def test_people_type_the_same() -> None:
 def test_a_mistake_is_one_sentence_before_anything_starts(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(LoadError):
         parsed(words)
     assert main(words) == 2
     said = capsys.readouterr()

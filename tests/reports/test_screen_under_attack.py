@@ -21,11 +21,10 @@ from command import Call, answer
 from thoroughness import ALL, some
 
 from acceptance.__main__ import main
-from acceptance.cli import read
+from acceptance.cli import image, read
 from acceptance.machine import observation
 from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import draft, inventory
-from acceptance.station.image import __main__ as image_main
 from acceptance.tools import TOOLS
 
 WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode(
@@ -184,7 +183,7 @@ def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.Monk
 
 
 def test_what_a_build_prints_is_told_harmlessly(capsys: pytest.CaptureFixture[str]) -> None:
-    image_main._say(hostile.EVERYTHING)
+    image._say(hostile.EVERYTHING)
     assert_harmless(capsys.readouterr().err)
 
 

@@ -30,14 +30,13 @@ from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.run import replay_session
 from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
-from acceptance.session.check import Check, Violation
+from acceptance.session.check import Check, ErrorInLines, Violation
 from acceptance.session.context import SessionContext
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.session.tools import Outputs
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures
-from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.power import PowerRun, of_power, read_watch, watch_s
 from acceptance.tools import stress_ng
 from acceptance.tools.reading import ToolOutput
@@ -90,7 +89,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[PowerRun], list[Any]]:
         check = Check(planned, (), written.append)
         try:
             power.test_step(lambda _name: found, DUE, table, check)
-        except PartFailed as error:
+        except ErrorInLines as error:
             written.append(error)
         try:
             check.conclude()
@@ -153,7 +152,7 @@ def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
     text = printed(ASK, ABOUT).splitlines(keepends=True)
     written = judged(ran("".join([*text[:2], wrong]), code=1))
     assert values(written)["miscompares", "gpu1"] == 1.0
-    assert ends(written) == ["PartFailed", "Violation"]
+    assert ends(written) == ["ErrorInLines", "Violation"]
 
 
 @each(
@@ -184,8 +183,8 @@ def test_a_power_brake_fails(judged: Judge) -> None:
     [
         (Message("power_brake_pulled", {"gpu": "gpu0"}), 0.5, ["Violation"]),
         (Message("power_gpu_lost", {"gpu": "gpu0"}), 0.5, ["Violation"]),
-        (Message("power_gpu_unread", {"gpu": "gpu0"}), None, ["PartFailed", "Incomplete"]),
-        (None, None, ["PartFailed", "Incomplete"]),  # the watch hangs, or died
+        (Message("power_gpu_unread", {"gpu": "gpu0"}), None, ["ErrorInLines", "Incomplete"]),
+        (None, None, ["ErrorInLines", "Incomplete"]),  # the watch hangs, or died
     ],
 )
 def test_a_load_that_was_stopped(
@@ -199,7 +198,7 @@ def test_a_load_that_was_stopped(
 def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
     ended = done(printed(ASK, ABOUT)), done(watch_printed(WATCH), -9)
     written = judged(of_power(*ended, DUE, FINE))
-    (error,) = [one for one in written if isinstance(one, PartFailed)]
+    (error,) = [one for one in written if isinstance(one, ErrorInLines)]
     assert "nothing watched the GPUs" in str(error)
 
 
@@ -228,7 +227,7 @@ def test_a_lost_gpu_that_takes_the_load_with_it_fails(
     written = judged(ran("".join(text[:2]), seen, code=1))
     assert values(written).get(("made", str(GPUS))) == made
     assert ("Violation" in ends(written)) == (made is not None)
-    assert "PartFailed" in ends(written)
+    assert "ErrorInLines" in ends(written)
 
 
 def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
@@ -242,7 +241,7 @@ def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
     "host, count, raised",
     [
         (Outputs({CPU: WRONG}), 1.0, ["Violation"]),
-        (Outputs(failed={CPU: ValueError("it died")}), None, ["PartFailed", "Incomplete"]),
+        (Outputs(failed={CPU: ValueError("it died")}), None, ["ErrorInLines", "Incomplete"]),
         (Outputs(skipped={CPU: not_permitted("install stress-ng")}), None, ["Incomplete"]),
     ],
 )

@@ -82,26 +82,17 @@ CODED = {
 PYTHONS = {"RuntimeError", "ValueError", "OSError", "PermissionError", "ValidationError"}
 # Errors of these rooms that have a sentence, and why no report shows it.
 SENTENCE_ERRORS = {
-    # rigproof's own files: they end the command before a run, on standard error
-    *(("history", error) for error in ("DataFileError", "DataFileError")),
-    # mistakes in the folders of a site, found before a run
-    *(("run", "FolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
-    # what the arguments of nightly and schedule say that cannot be
-    *(("notify", error) for error in ("ScheduleError", "TargetError", "Unquotable")),
-    # the terminal of one who starts pytest by hand
-    ("session", "UsageError"),
-    # the user's machine file and arguments
+    # they end a command before a run, or one that makes no report, on standard error
+    *((room, "UserError") for room in ("machine", "notify", "observe", "run")),
+    *((room, "SetupError") for room in ("history", "run", "station")),
+    ("run", "KeyboardInterrupt"),
+    ("run", "_refused"),
     ("machine", "_error"),
     ("machine", "TomlError"),
-    ("machine", "SelectionError"),
-    # before a run, or of a command that makes no report
-    ("run", "UserInterrupt"),
-    ("run", "LockError"),
-    ("run", "OutputError"),
-    ("run", "PreparationError"),
-    ("run", "ProfileError"),
-    ("observe", "DraftError"),
-    ("station", "ImageError"),
+    # mistakes in a site's own checks, found before a run
+    ("session", "Mistake"),
+    # the terminal of one who starts pytest by hand
+    ("session", "UsageError"),
 }
 
 

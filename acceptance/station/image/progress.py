@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from acceptance.core import plain_text
 from acceptance.process import command
@@ -62,27 +61,6 @@ def _telling(line: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Tail:
-    """Reads the new lines of a growing file."""
-
-    path: Path
-    offset: int = 0
-    rest: bytes = b""
-
-    def lines(self) -> Iterator[str]:
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                new = file.read()
-        except FileNotFoundError:
-            return
-        self.offset += len(new)
-        *whole, self.rest = (self.rest + new).split(b"\n")
-        for line in whole:
-            yield line.decode("utf-8", errors="replace")
-
-
-@dataclass(slots=True)
 class Progress:
     """Shows the progress with the elapsed seconds, and a sign of life after a quiet time."""
 
@@ -98,13 +76,14 @@ class Progress:
     def __post_init__(self) -> None:
         self.began = self.shown = self.clock()
 
-    def line(self, line: str) -> None:
-        """Process a line of output."""
-        self.heard = True
-        self.latest = plain(line) if _telling(line) else self.latest
-        if (text := worth_showing(line)) and text not in self.told:
-            self.told.add(text)
-            self._show(text)
+    def take(self, lines: Iterable[str]) -> None:
+        """Process lines of output."""
+        for line in lines:
+            self.heard = True
+            self.latest = plain(line) if _telling(line) else self.latest
+            if (text := worth_showing(line)) and text not in self.told:
+                self.told.add(text)
+                self._show(text)
 
     def tick(self) -> None:
         """Show a sign of life where nothing was shown for QUIET_S seconds."""
@@ -118,20 +97,18 @@ class Progress:
 
 def follow(
     running: command.RunningProgram,
-    log: Path,
     progress: Progress,
     *,
     first_sign_s: float | None = None,
 ) -> command.ProgramResult:
-    """Wait for a program whose output goes to `log`, and show its progress.
+    """Wait for a program, and show its progress.
 
     With `first_sign_s`, a program that has printed nothing in that many seconds is ended: the
     server that it waits for does not answer.
     """
-    tails = [_Tail(log), _Tail(log.with_name(log.name + ".err"))]
     try:
         while not running.poll() and not running.deadline.passed():
-            _take(tails, progress)
+            progress.take(running.new_lines())
             progress.tick()
             if (
                 first_sign_s is not None
@@ -144,11 +121,5 @@ def follow(
         running.stop()
         raise
     done = running.wait()
-    _take(tails, progress)
+    progress.take(running.new_lines())
     return done
-
-
-def _take(tails: Sequence[_Tail], progress: Progress) -> None:
-    for file in tails:
-        for line in file.lines():
-            progress.line(line)

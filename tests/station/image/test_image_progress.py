@@ -65,10 +65,8 @@ def test_each_step_is_said_once_with_its_seconds_and_a_quiet_one_gives_a_sign_of
     watch = Watch()
     shown = progress.Progress(watch.said.append, watch.clock)
     watch.now += 2.0
-    shown.line("#5 [tools 1/2] RUN x")
-    shown.line("#5 [tools 1/2] RUN x")
-    shown.line("Unpacking something")
-    shown.line(" ---> 0123")
+    step = "#5 [tools 1/2] RUN x"
+    shown.take([step, step, "Unpacking something", " ---> 0123"])
     shown.tick()
     watch.now += 29.0
     shown.tick()
@@ -87,7 +85,6 @@ def test_a_program_is_followed_on_both_its_outputs(tmp_path: Path) -> None:
     script = "import sys; print('Step 1/2 : RUN a'); print('#3 [b 1/1] RUN b', file=sys.stderr)"
     done = progress.follow(
         start(script, tmp_path / "log"),
-        tmp_path / "log",
         progress.Progress(said.append, lambda: 0.0),
     )
     assert done.returncode == 0
@@ -98,7 +95,6 @@ def test_a_program_that_never_says_a_word_is_ended(tmp_path: Path) -> None:
     watch = progress.Progress(lambda _line: None)
     done = progress.follow(
         start("import time; time.sleep(60)", tmp_path / "log"),
-        tmp_path / "log",
         watch,
         first_sign_s=0.1,
     )
@@ -109,7 +105,6 @@ def test_a_program_that_never_says_a_word_is_ended(tmp_path: Path) -> None:
 def test_a_program_that_goes_past_its_deadline_is_ended(tmp_path: Path) -> None:
     done = progress.follow(
         start("import time; time.sleep(60)", tmp_path / "log", 0.2),
-        tmp_path / "log",
         progress.Progress(lambda _line: None),
     )
     assert done.timed_out
@@ -120,5 +115,5 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
         "import time; print('Step 1/1 : RUN a', flush=True); time.sleep(60)", tmp_path / "log"
     )
     with pytest.raises(KeyboardInterrupt):
-        progress.follow(running, tmp_path / "log", progress.Progress(raising(KeyboardInterrupt)))
+        progress.follow(running, progress.Progress(raising(KeyboardInterrupt)))
     assert running.poll()
