@@ -34,6 +34,7 @@ from acceptance.session.collection import check_id
 from acceptance.session.fixtures import SessionFixtures
 from acceptance.wording import words
 
+gc.disable()  # until all is loaded: nothing of it is garbage
 MARKS = (
     "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
@@ -94,6 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Exempt the loaded objects from garbage collection, which would cost time at the end."""
     gc.freeze()
+    gc.enable()
 
 
 class _Session:
