@@ -28,6 +28,7 @@ from rig import Rig
 
 from acceptance.journal import clock, provenance
 from acceptance.process.deadline import Deadline
+from acceptance.reports.page import render
 from acceptance.run import lock
 from acceptance.station.image import build
 from acceptance.station.image.engine import ImageError
@@ -168,6 +169,8 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     began, utc = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     # Hundreds of starts would each do it where Python is told to keep nothing.
     compileall.compile_dir(ACCEPTANCE, quiet=2)
+    sys.dont_write_bytecode = False
+    render.load()
     drawn = None
     if not given.only:
         say("folding clean and faulty journals, beside the faults")
