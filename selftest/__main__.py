@@ -42,6 +42,7 @@ from selftest.scene import StationName
 from selftest.side_process import Beside, BesideError
 
 SEED = 7
+PROCESSORS = os.cpu_count() or 1
 # Short and long: folded clean runs, whole clean runs, kills and full disks.
 CLEAN = (1000, 10_000)
 WHOLE = (6, 20)
@@ -94,7 +95,7 @@ def arguments() -> argparse.ArgumentParser:
         help="clean journals that are folded (default 1000, long 10,000)",
     )
     parser.add_argument(
-        "--jobs", type=_count, default=2 * (os.cpu_count() or 1), help="faults played side by side"
+        "--jobs", type=_count, default=3 * PROCESSORS, help="faults played side by side"
     )
     return parser
 
@@ -253,7 +254,9 @@ def _prove(
             raise
     if given.only not in ("", "clean"):
         return rows, ()
-    return rows, (clean.play(theatre, WHOLE[given.long], given.jobs, say),)
+    # Fewer than the faults: a run that lacks the processor's time is a false alarm here.
+    jobs = min(given.jobs, 2 * PROCESSORS)
+    return rows, (clean.play(theatre, WHOLE[given.long], jobs, say),)
 
 
 def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:
