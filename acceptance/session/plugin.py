@@ -132,6 +132,12 @@ class _Session:
         except segment.JournalError as error:
             _give_up(error, self._config)
 
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Leave out the files of rigproof's own that hold no check of this session."""
+        suite = collection_path.suffix == ".py" and self.context.site is None
+        other = all(name.partition(".")[0] != collection_path.stem for name in self.share)
+        return (suite and other) or None
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep this session's share of the checks, in the plan's order.
