@@ -34,7 +34,6 @@ from acceptance.session.collection import check_id
 from acceptance.session.fixtures import SessionFixtures
 from acceptance.wording import words
 
-gc.disable()  # until all is loaded: nothing of it is garbage
 MARKS = (
     "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
@@ -63,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="context of a rigproof session",
     )
+    gc.disable()  # until all is loaded: nothing of it is garbage
 
 
 def pytest_configure(config: pytest.Config) -> None:
