@@ -79,7 +79,7 @@ def _digest(parts: Iterable[tuple[str, str]]) -> str:
 def digest() -> str:
     """SHA-256 over the data of all files that are limits, the same in a checkout and in a wheel.
 
-    Raises DataFileError where one cannot be read.
+    Raises SetupError where one cannot be read.
     """
     return _digest(
         (name, hashlib.sha256(_encoded(name, path)).hexdigest()) for name, path in _files()
@@ -104,7 +104,7 @@ def _recorded() -> Recorded:
 def digest_of(version: str) -> str:
     """The digest of limits of this version, which the installed files are known to have.
 
-    Only limits that were changed have to be read for it. Raises DataFileError.
+    Only limits that were changed have to be read for it. Raises SetupError.
     """
     recorded = _recorded()
     return recorded.digest if version == recorded.version else shipped()[1]
@@ -115,7 +115,7 @@ def shipped() -> tuple[str, str]:
     """Version and digest of the installed limits.
 
     The version ends in CHANGED where the files are not those that it was given to. Raises
-    DataFileError.
+    SetupError.
     """
     recorded, found = _recorded(), digest()
     return recorded.version + ("" if recorded.digest == found else CHANGED), found
