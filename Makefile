@@ -101,9 +101,10 @@ help: ## list these commands
 	@scripts/venv test
 	@touch .venv/.run $@
 
-# Compile changed modules once, instead of in every session of a run.
-.venv/.compiled: .venv/.run $(shell find acceptance -name '*.py')
+# Compile changed modules and templates once, instead of in every session of a run.
+.venv/.compiled: .venv/.run $(shell find acceptance -name '*.py' -o -name '*.j2' -o -name '*.css')
 	@.venv/bin/python -I -m compileall -qq --invalidation-mode checked-hash acceptance || true
+	@.venv/bin/python -I -c 'from acceptance.reports.page import render; render.load()'
 	@touch $@
 
 accept: .venv/.compiled ## test this machine and say whether it is fit (PROFILE=accept)
@@ -180,7 +181,7 @@ test-rest: .venv/.test ## only what `make test` leaves out of that
 test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIGPROOF_ATTACKS=N)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools
 
-test-e2e: .venv/.test ## test the whole harness with faults; needs `make tools engine`; minutes
+test-e2e: .venv/.test .venv/.compiled ## test the whole harness with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker' $(TESTS)
 
 # With a lock of the machine of its own: its runs are no load that another run must not see.

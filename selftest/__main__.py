@@ -29,6 +29,7 @@ from rig import Rig
 from acceptance.core.message import SetupError, UserError
 from acceptance.journal import clock, provenance
 from acceptance.process.deadline import Deadline
+from acceptance.reports.page import render
 from acceptance.run import lock
 from acceptance.station.image import build
 from selftest import clean, disk, interruption, programs, results, sensitivity, tampering, year
@@ -41,6 +42,7 @@ from selftest.scene import StationName
 from selftest.side_process import Beside, BesideError
 
 SEED = 7
+PROCESSORS = os.cpu_count() or 1
 # Short and long: folded clean runs, whole clean runs, kills and full disks.
 CLEAN = (1000, 10_000)
 WHOLE = (6, 20)
@@ -93,7 +95,7 @@ def arguments() -> argparse.ArgumentParser:
         help="clean journals that are folded (default 1000, long 10,000)",
     )
     parser.add_argument(
-        "--jobs", type=_count, default=2 * (os.cpu_count() or 1), help="faults played side by side"
+        "--jobs", type=_count, default=3 * PROCESSORS, help="faults played side by side"
     )
     return parser
 
@@ -168,6 +170,8 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     began, utc = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     # Hundreds of starts would each do it where Python is told to keep nothing.
     compileall.compile_dir(ACCEPTANCE, quiet=2)
+    sys.dont_write_bytecode = False
+    render.load()
     drawn = None
     if not given.only:
         say("folding clean and faulty journals, beside the faults")
@@ -250,7 +254,9 @@ def _prove(
             raise
     if given.only not in ("", "clean"):
         return rows, ()
-    return rows, (clean.play(theatre, WHOLE[given.long], given.jobs, say),)
+    # Fewer than the faults: a run that lacks the processor's time is a false alarm here.
+    jobs = min(given.jobs, 2 * PROCESSORS)
+    return rows, (clean.play(theatre, WHOLE[given.long], jobs, say),)
 
 
 def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:

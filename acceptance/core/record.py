@@ -41,7 +41,8 @@ class SessionStarted(Body, frozen=True, tag="session-started"):
     """A session has begun.
 
     `digest` is the digest of the package that it runs, `collection` the ids of the checks that it
-    found. `site_digest` is the digest of the site's own checks; None for those of the package.
+    found in the files of its share. `site_digest` is the digest of the site's own checks; None for
+    those of the package.
     """
 
     session: SessionName

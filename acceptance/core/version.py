@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 
 # The newest tag of a release, how many commits ago, and the commit; without a tag only the commit.
-# A fixed length of the commit, so that a shallow clone gives the version of a whole one.
 DESCRIBE = (
     "describe",
     "--tags",
     "--long",
     "--dirty",
     "--always",
-    "--abbrev=12",
+    "--abbrev=40",  # whole: the record of a run names it
     "--match=v[0-9]*.[0-9]*.[0-9]*",
 )
 COMMITS = ("rev-list", "--count", "HEAD")
@@ -24,8 +23,11 @@ UNKNOWN = "0.0.0.dev0+unknown"
 
 _DESCRIBED = re.compile(
     r"(?:v(?P<start>\d+\.\d+\.(?:\d+rc)?)(?P<last>\d+)-(?P<since>\d+)-g)?"
-    r"(?P<commit>[0-9a-f]+)(?P<changes>-dirty)?"
+    r"(?P<commit>[0-9a-f]{12,})(?P<changes>-dirty)?"
 )
+_COMMIT = re.compile(r"(?:^|-g)(?P<commit>[0-9a-f]{12,})(?P<changes>-dirty)?$")
+# Of the commit, in a version: a fixed length, so that a shallow clone gives that of a whole one.
+_ABBREVIATED = 12
 
 
 def of_checkout(described: str, commits: str) -> str:
@@ -41,12 +43,18 @@ def of_checkout(described: str, commits: str) -> str:
             f"git describes the checkout as {described.strip()!r} ({commits.strip()} commits): a "
             "tag of a release has the form v1.2.3 or v1.2.3rc1"
         )
-    local = f"+g{found['commit']}{'.changes' if found['changes'] else ''}"
+    local = f"+g{found['commit'][:_ABBREVIATED]}{'.changes' if found['changes'] else ''}"
     if found["start"] is None:
         return f"0.0.0.dev{int(commits)}{local}"
     if int(found["since"]) == 0 and not found["changes"]:
         return f"{found['start']}{int(found['last'])}"
     return f"{found['start']}{int(found['last']) + 1}.dev{int(found['since'])}{local}"
+
+
+def commit_of(described: str) -> str | None:
+    """The commit in what git prints for DESCRIBE, with `+changes` if files differ from it."""
+    found = _COMMIT.search(described.strip())
+    return found and found["commit"] + ("+changes" if found["changes"] else "")
 
 
 def of_image(version: str) -> str:

@@ -97,6 +97,19 @@ def with_sheets(own: str, sheets: Iterable[SiteSheet]) -> str:
     return _digest([("rigproof", own), *parts]) if parts else own
 
 
+def _recorded() -> Recorded:
+    return resources.read(resources.locate(FILE), Recorded)
+
+
+def digest_of(version: str) -> str:
+    """The digest of limits of this version, which the installed files are known to have.
+
+    Only limits that were changed have to be read for it. Raises SetupError.
+    """
+    recorded = _recorded()
+    return recorded.digest if version == recorded.version else shipped()[1]
+
+
 @functools.cache
 def shipped() -> tuple[str, str]:
     """Version and digest of the installed limits.
@@ -104,8 +117,7 @@ def shipped() -> tuple[str, str]:
     The version ends in CHANGED where the files are not those that it was given to. Raises
     SetupError.
     """
-    recorded = resources.read(resources.locate(FILE), Recorded)
-    found = digest()
+    recorded, found = _recorded(), digest()
     return recorded.version + ("" if recorded.digest == found else CHANGED), found
 
 

@@ -259,12 +259,15 @@ def _joined(sheets: Iterable[SiteSheet], found: Sequence[SiteModel | SiteDisk]) 
 
 
 def is_same(limits: LimitSet) -> bool:
-    """Whether the limits here, with the plan's sheets of the site, are those of the plan."""
+    """Whether the limits here, with the plan's sheets of the site, are those of the plan.
+
+    To be asked where the package is the plan's: rigproof's own limits are in its digest.
+    """
     whole = all(
         hashlib.sha256(one.text.encode("utf-8")).hexdigest() == one.sha256 for one in limits.sheets
     )
-    here = limit_version.with_sheets(limit_version.shipped()[1], limits.sheets)
-    return whole and here == limits.digest
+    own = limit_version.digest_of(limits.version)
+    return whole and limit_version.with_sheets(own, limits.sheets) == limits.digest
 
 
 def gaps(

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from acceptance.core import plain_text
 from acceptance.core.message import Listed, Message, Text, known
@@ -29,6 +26,10 @@ from acceptance.fleet.verdicts import (
     night_of,
     quoted,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NAMES = 8  # in a sentence; a view with room has all
 
@@ -697,6 +698,8 @@ def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> Nig
 def _table(
     held: Sequence[tuple[Row, MachineVerdict | None]], series: Sequence[Series]
 ) -> NightTable:
+    import numpy as np  # not at the top: every run reads its machine's folder, and makes no table
+
     held = sorted(held, key=lambda one: one[0].machine)
     used = np.zeros(len(series), bool)
     for _, verdict in held:
@@ -721,6 +724,8 @@ def merge(old: NightTable, new: NightTable) -> NightTable:
     makes the verdict worse, and where the verdict was only missing it changes nothing. Of a folder
     that was read again, what could not be read before may be readable by now.
     """
+    import numpy as np  # as above
+
     before = {row.machine: place for place, row in enumerate(old.rows)}
     after = {row.machine: place for place, row in enumerate(new.rows)}
     series = tuple(sorted({*old.series, *new.series}))

@@ -13,15 +13,14 @@ import os
 import re
 import stat
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import numpy as np
 from msgspec import UNSET
-from numpy.typing import NDArray
 
 from acceptance.core import parts, plain_text, regular_file
 from acceptance.core.message import Message
@@ -106,8 +105,8 @@ class MachineVerdict:
     checks: int
     not_passed: tuple[tuple[str, NotPassed], ...]
     parts: frozenset[str]
-    places: NDArray[np.int32] = field(hash=False)
-    values: NDArray[np.float64] = field(hash=False)
+    places: array[int] = field(hash=False)
+    values: array[float] = field(hash=False)
     check: str | None = None
     component: str | None = None
     seconds: float = 0.0
@@ -450,8 +449,8 @@ class _Reader:
                 checks=0,
                 not_passed=(),
                 parts=frozenset(),
-                places=np.empty(0, np.int32),
-                values=np.empty(0, np.float64),
+                places=array("i"),
+                values=array("d"),
                 failed=Failure(),
             )
         )
@@ -533,8 +532,8 @@ class _Reader:
             len(file.checks),
             _not_passed(file),
             frozenset(gpus),
-            np.array(places, np.int32),
-            np.array(list(measured.values()), np.float64),
+            array("i", places),
+            array("d", measured.values()),
             None if first is None else first.check,
             None if first is None or first.component is UNSET else first.component,
             _seconds(file),

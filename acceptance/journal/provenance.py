@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,21 +40,26 @@ DATA = (
 )
 
 
-def _files() -> Iterator[tuple[str, Path]]:
-    for path in _PACKAGE.rglob("*"):
-        relative = path.relative_to(_PACKAGE)
-        # Python may write its caches during the walk, under temporary names.
-        if (
-            path.is_file()
-            and "__pycache__" not in relative.parts
-            and relative.parts[0] not in WHEEL_ONLY
-        ):
-            yield f"acceptance/{relative.as_posix()}", path
+def _tree(folder: str, left_out: tuple[str, ...]) -> Iterator[str]:
+    for one in os.scandir(folder):
+        if one.is_dir(follow_symlinks=False):
+            # Python may write its caches during the walk, under temporary names.
+            if one.name not in left_out:
+                yield from _tree(one.path, ("__pycache__",))
+        elif one.is_file():
+            yield one.path
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    # By strings, as every process of a run does this: paths would take twice as long.
+    top = str(_PACKAGE)
+    for path in _tree(top, ("__pycache__", *WHEEL_ONLY)):
+        yield f"acceptance{path[len(top) :]}", path
     for name in DATA:
         place = resources.locate(name)
-        for path in [place] if place.is_file() else place.rglob("*"):
-            if path.suffix in (".toml", ".po"):
-                yield f"fixtures/{path.relative_to(place.parent).as_posix()}", path
+        for one in [place] if place.is_file() else place.rglob("*"):
+            if one.suffix in (".toml", ".po"):
+                yield f"fixtures/{one.relative_to(place.parent).as_posix()}", str(one)
 
 
 def package_digest() -> str:
@@ -63,7 +69,7 @@ def package_digest() -> str:
     """
     digest = hashlib.sha256()
     for name, path in sorted(_files()):
-        digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        digest.update(f"{name}\0{hashlib.sha256(Path(path).read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
 
 
@@ -82,16 +88,17 @@ def _git(*words: str) -> str | None:
 
 def commit() -> str | None:
     """The checkout's commit, with `+changes` when files differ from it; None outside a checkout."""
-    head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "-uno")
-    if head is None or changes is None:
-        return None
-    return head + ("+changes" if changes else "")
+    return versions.commit_of(_git(*versions.DESCRIBE) or "")
 
 
 def version() -> str:
     """The version of rigproof: a checkout's by its tags, else that of the installation."""
-    described, commits = _git(*versions.DESCRIBE), _git(*versions.COMMITS)
-    if described is not None and commits is not None:
+    return _version(_git(*versions.DESCRIBE))
+
+
+def _version(described: str | None) -> str:
+    commits = described and _git(*versions.COMMITS)
+    if described and commits:
         with contextlib.suppress(ValueError):
             return versions.of_checkout(described, commits)
 
@@ -103,14 +110,18 @@ def version() -> str:
         return versions.UNKNOWN
 
 
-def gather(**more: str | None) -> dict[str, str]:
-    """Provenance as text by key, with `more` added; an unknown value is left out."""
+def gather(digest: str, **more: str | None) -> dict[str, str]:
+    """Provenance as text by key, with `more` added; an unknown value is left out.
+
+    `digest` is the package's, which the plan has already.
+    """
     import importlib.metadata  # as above
 
+    described = _git(*versions.DESCRIBE)
     known: dict[str, str | None] = {
-        "rigproof": version(),
-        "commit": commit(),
-        "package_digest": package_digest(),
+        "rigproof": _version(described),
+        "commit": versions.commit_of(described or ""),
+        "package_digest": digest,
         "python": platform.python_version(),
         "numpy": importlib.metadata.version("numpy"),
         "pytest": importlib.metadata.version("pytest"),

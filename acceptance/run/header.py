@@ -21,6 +21,7 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
     """The first records of a run's journal."""
     options, plan = prepared.options, prepared.plan
     facts = provenance.gather(
+        plan.digest,
         station=station.name,
         machine_file=str(options.machine_file) if options.machine_file else None,
         **_declared(prepared.machine),

@@ -62,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="context of a rigproof session",
     )
+    gc.disable()  # until all is loaded: nothing of it is garbage
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,6 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Exempt the loaded objects from garbage collection, which would cost time at the end."""
     gc.freeze()
+    gc.enable()
 
 
 class _Session:
@@ -129,6 +131,12 @@ class _Session:
             self.journal.write(body)
         except segment.JournalError as error:
             _give_up(error, self._config)
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Leave out the files of rigproof's own that hold no check of this session."""
+        suite = collection_path.suffix == ".py" and self.context.site is None
+        other = all(name.partition(".")[0] != collection_path.stem for name in self.share)
+        return (suite and other) or None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -15,12 +15,27 @@ from acceptance.core import version
         ("v1.10.9-12-g0123456789ab-dirty", "1.10.10.dev12+g0123456789ab.changes"),
         ("v1.0.0rc1-0-g0123456789ab", "1.0.0rc1"),
         ("v1.0.0rc1-3-g0123456789ab", "1.0.0rc2.dev3+g0123456789ab"),
-        ("0123456789ab", "0.0.0.dev7+g0123456789ab"),
+        ("0123456789ab0123456789ab", "0.0.0.dev7+g0123456789ab"),
         ("0123456789ab-dirty", "0.0.0.dev7+g0123456789ab.changes"),
     ],
 )
 def test_the_version_of_a_checkout(described: str, expected: str) -> None:
     assert version.of_checkout(described, "7\n") == expected
+
+
+@cases.each(
+    "described, expected",
+    [
+        ("v0.2.0-0-g0123456789abcdef\n", "0123456789abcdef"),
+        ("v1.2.3-x-5-g0123456789abcdef-dirty", "0123456789abcdef+changes"),
+        ("0123456789abcdef", "0123456789abcdef"),
+        ("0123456789abcdef-dirty", "0123456789abcdef+changes"),
+        ("", None),
+        ("v1.2.3", None),
+    ],
+)
+def test_the_commit_of_a_checkout(described: str, expected: str | None) -> None:
+    assert version.commit_of(described) == expected
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,10 @@ def test_the_sheets_of_a_site_are_in_the_digest() -> None:
     found = [limit_version.with_sheets("a", sheets) for sheets in ([], [one], [other])]
     assert found[0] == "a"
     assert len(set(found)) == 3
+
+
+def test_the_digest_of_a_recorded_version_needs_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    version, digest = limit_version.shipped()
+    monkeypatch.setattr(limit_version, "shipped", lambda: (version + CHANGED, "of changed files"))
+    assert limit_version.digest_of(version) == digest
+    assert limit_version.digest_of(version + CHANGED) == "of changed files"

@@ -157,10 +157,10 @@ def test_without_git_and_installation_the_version_is_unknown(
 
 
 def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "commit", lambda: None)
-    found = provenance.gather(station="host", machine=None, note="")
+    monkeypatch.setattr(provenance, "_git", lambda *_: None)
+    found = provenance.gather("digest", station="host", machine=None, note="")
     assert found["station"] == "host"
-    assert found["package_digest"] == provenance.package_digest()
+    assert found["package_digest"] == "digest"
     assert {"rigproof", "python", "numpy", "pytest", "kernel", "host"} <= set(found)
     assert not {"commit", "machine", "note"} & set(found)
 
