@@ -66,16 +66,6 @@ def test_verdicts_are_found_packed_and_not_and_in_folders_of_runs(tmp_path: Path
     assert [len(collection.verdicts[name]) for name in "abcd"] == [1, 1, 1, 1]
 
 
-def test_the_newest_of_several_runs_counts(tmp_path: Path) -> None:
-    older = run_id("2026-11-25T20:00")
-    place(tmp_path, "a", verdict("FAIL", older), under=older)
-    place(tmp_path, "a", verdict("PASS"), under=LAST_NIGHT)
-    (tmp_path / "a/latest").symlink_to(LAST_NIGHT)
-    found, collection = judged(tmp_path)
-    assert word(found, "a") == "PASS"
-    assert sorted(one.run_id for one in collection.verdicts["a"]) == [older, LAST_NIGHT]
-
-
 def test_runs_of_long_ago_are_left_out_but_for_the_newest(tmp_path: Path) -> None:
     old = [run_id(f"2026-10-0{day}T01:00") for day in (1, 2, 3)]
     for run in old:
@@ -306,29 +296,32 @@ def hold(folder: Path, word: VerdictWord, days: float, *, alone: bool = False) -
     place(folder, "a", verdict(word, run), under="" if alone else run, written=at)
 
 
-def test_a_fail_of_long_ago_is_read_beside_an_older_pass(tmp_path: Path) -> None:
-    """The PASS that lies beside the folders of the runs is older than the FAIL."""
-    for word_, days in (("FAIL", 20), ("UNJUDGED", 0.2)):
-        hold(tmp_path, word_, days)  # type: ignore[arg-type]
-    hold(tmp_path, "PASS", 60, alone=True)
-    assert word(judged(tmp_path)[0], "a") == "FAIL"
-
-
-def test_a_fail_of_long_ago_is_read_whatever_the_order_of_folders(tmp_path: Path) -> None:
-    hold(tmp_path / "one", "FAIL", 20)
-    hold(tmp_path / "one", "UNJUDGED", 10)
-    hold(tmp_path / "two", "PASS", 60)
-    hold(tmp_path / "two", "UNJUDGED", 0.2)
-    for folders in (("one", "two"), ("two", "one")):
-        found, _ = judged(*(tmp_path / name for name in folders))
-        assert word(found, "a") == "FAIL"
-
-
-def test_a_pass_of_the_future_hides_no_fail_of_long_ago(tmp_path: Path) -> None:
-    """The clock of the file's time is as far ahead as that of the machine."""
-    hold(tmp_path, "FAIL", 20)
-    hold(tmp_path, "PASS", -2)
-    assert word(judged(tmp_path)[0], "a") == "FAIL"
+@each(
+    "runs_, folders",
+    [
+        # Beside the folders of the runs lies a PASS, which is older than the FAIL.
+        ([("one", "FAIL", 20), ("one", "UNJUDGED", 0.2), ("one", "PASS", -60)], ("one",)),
+        *(
+            (
+                [
+                    *(("one", "FAIL", 20), ("one", "UNJUDGED", 10)),
+                    *(("two", "PASS", 60), ("two", "UNJUDGED", 0.2)),
+                ],
+                folders,
+            )
+            for folders in (("one", "two"), ("two", "one"))
+        ),
+        # The clock of the file's time is as far ahead as that of the machine.
+        ([("one", "FAIL", 20), ("one", "PASS", -2)], ("one",)),
+    ],
+)
+def test_a_fail_of_long_ago_is_read(
+    tmp_path: Path, runs_: list[tuple[str, VerdictWord, float]], folders: tuple[str, ...]
+) -> None:
+    for folder, word_, days in runs_:
+        alone = days < -9
+        hold(tmp_path / folder, word_, -days if alone else days, alone=alone)
+    assert word(judged(*(tmp_path / one for one in folders))[0], "a") == "FAIL"
 
 
 def test_an_unsigned_pass_ends_no_fail_in_the_table_either(tmp_path: Path) -> None:
@@ -617,8 +610,9 @@ def test_a_file_that_vanishes_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_verdict_that_is_there_twice_is_one(tmp_path: Path) -> None:
     file = verdict("PASS")
-    place(tmp_path, "a", file)
-    place(tmp_path, "a", file, packed=True)
+    place(tmp_path, "a", file, under=LAST_NIGHT)
+    place(tmp_path, "a", file, under=LAST_NIGHT, packed=True)
+    (tmp_path / "a/latest").symlink_to(LAST_NIGHT)
     found, collection = judged(tmp_path)
     assert (word(found, "a"), len(collection.verdicts["a"])) == ("PASS", 1)
 
@@ -738,16 +732,6 @@ def test_the_word_on_each_machine_and_why(
     found, _ = judged(tmp_path)
     assert {one.machine: one.verdict for one in found.due} == expected
     assert all(text in reason(found, machine) for machine, text in said.items())
-
-
-@pytest.mark.parametrize("other", ["PASS", "FAIL"])
-def test_two_machines_of_one_name(tmp_path: Path, other: VerdictWord) -> None:
-    earlier = run_id("2026-11-25T22:00")
-    place(tmp_path / "one", "a", verdict("PASS"))
-    place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2", serial="GPU-2"))
-    found, _ = judged(tmp_path / "one", tmp_path / "two")
-    assert "two machines have this name" in reason(found, "a")
-    assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
 
 
 @pytest.mark.parametrize("before", ["PASS", "FAIL"])

@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 
 from acceptance.core.parts import Gpu
 from acceptance.fleet.outliers import (
-    LEAST_GROUP,
     LEAST_POOL,
-    NOISE,
     PRACTICAL,
-    UNKNOWN,
-    UNKNOWN_OF_FEW,
     Apart,
     Columns,
     Floats,
@@ -272,34 +268,6 @@ def test_spread_that_is_wide_in_a_large_group_is_usual() -> None:
     assert flagged == {"m00006"}
 
 
-def test_thresholds_of_small_groups() -> None:
-    def limits(known: Columns, *sizes: int) -> list[float]:
-        compared = [
-            compare(rates(size, seed=seed), known.higher_is_better)
-            for seed, size in enumerate(sizes)
-        ]
-        return [float(one[0]) for one in thresholds(compared, known)]
-
-    lone = NOISE * 0.01
-    assert limits(columns(), 2, 4) == pytest.approx([lone + UNKNOWN_OF_FEW] * 2)
-    assert limits(columns(), 5, LEAST_GROUP - 1) == pytest.approx([lone + UNKNOWN] * 2)
-    assert limits(columns(spread=0.0), 3) == pytest.approx([lone])
-    assert limits(columns(spread=0.007), 3) == pytest.approx([0.0603])
-    # A group that knows its own spread; small groups that know it together; a pair does not.
-    assert limits(columns(), LEAST_GROUP)[0] < 0.09
-    together = limits(columns(), *[5] * (LEAST_POOL // 5), 2)
-    assert max(together[:-1]) < lone + UNKNOWN
-    assert together[-1] == pytest.approx(lone + UNKNOWN_OF_FEW)
-    assert len(set(together[:-1])) == 1
-    assert limits(columns(), *[5] * (LEAST_POOL // 5 - 1))[0] == pytest.approx(lone + UNKNOWN)
-
-
-def test_noise_of_the_data_is_the_least_deviation() -> None:
-    known = columns(noise=0.02)
-    compared = [compare(rates(1000, noise=0.001), known.higher_is_better)]
-    assert thresholds(compared, known)[0] == pytest.approx([4.048 * 0.02] * 4)
-
-
 @pytest.mark.parametrize(("size", "factor"), [(3, 3.7), (4, 4.0), (8, 4.0)])
 def test_pooled_threshold_is_so_many_deviations_of_all_small_groups(
     size: int, factor: float
@@ -323,53 +291,6 @@ def test_deviation_is_that_of_a_normal_distribution_and_robust() -> None:
     nothing, none = deviation(np.full((3, 1), np.nan))
     assert np.isnan(nothing[0])
     assert none[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("deviation_of_machines", "groups", "size"),
-    [(0.007, 100, 3), (0.019, 100, 3), (0.007, 1, 300), (0.019, 1, 300)],
-)
-def test_sound_machines_of_a_month(deviation_of_machines: float, groups: int, size: int) -> None:
-    """A short form of the benchmark: persistent rates of their own, and noise."""
-    rng = np.random.default_rng(24)
-    known = columns(50)
-    own = 1 + deviation_of_machines * rng.standard_normal((groups * size, 1))
-    night = Outliers((), (), (), frozenset())
-    flagged = set()
-    for _ in range(15):
-        values = own * (1 + 0.01 * rng.standard_normal((groups * size, 50)))
-        some = [
-            Group(names(size, f"g{n}-"), values[n * size : (n + 1) * size]) for n in range(groups)
-        ]
-        night = find_outliers(some, known, night.suspicions)
-        flagged |= {flag.machine for flag in night.flags}
-    assert len(flagged) <= 1
-
-
-@pytest.mark.parametrize("size", [3, 8, 64])
-def test_slow_machine_is_found_within_three_nights(size: int) -> None:
-    """7 % slow, sound machines 0.7 % apart, in a fleet of groups of this size."""
-    rng = np.random.default_rng(24)
-    known = columns(400)
-    groups = 1000 // size
-    own = 1 + 0.007 * rng.standard_normal((groups * size, 1))
-    slow = range(0, groups * size, 100)
-    for row in slow:
-        own[row] *= 0.93
-    flagged: set[str] = set()
-    before: frozenset[Suspicion] = frozenset()
-    for _ in range(3):
-        values = own * (1 + 0.01 * rng.standard_normal((groups * size, 400)))
-        rows = [range(n * size, (n + 1) * size) for n in range(groups)]
-        night = find_outliers(
-            [Group(tuple(map(str, some)), values[some.start : some.stop]) for some in rows],
-            known,
-            before,
-        )
-        before = night.suspicions
-        flagged |= {flag.machine for flag in night.flags}
-    assert flagged <= {str(row) for row in slow}
-    assert len(flagged) >= len(slow) - 1
 
 
 ONE = Group(("a",), rates(1, 2))

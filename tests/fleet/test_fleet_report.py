@@ -271,10 +271,10 @@ def test_metrics_are_reduced(call: Call, tmp_path: Path) -> None:
     assert metric(text, "rigproof_fleet_troubles") == {(): 1.0}
 
 
-def test_metrics_of_ten_thousand_machines_are_far_from_millions() -> None:
-    found = fleet_reports.many(10_000, gpus=8)
+def test_metrics_of_a_thousand_machines_are_far_from_millions() -> None:
+    found = fleet_reports.many(1_000, gpus=8)
     series = sum(not line.startswith(b"#") for line in metrics.render(found).splitlines())
-    assert series < 200_000
+    assert series < 20_000
 
 
 # --- the page ---

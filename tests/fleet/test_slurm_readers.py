@@ -17,6 +17,7 @@ from cases import each
 from executable import executable
 from fleet_verdicts import LESS, ago, verdict
 from hypothesis import HealthCheck, given, strategies
+from thoroughness import examples
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
@@ -268,7 +269,9 @@ def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path:
 
 
 @hypothesis.settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     history=strategies.lists(strategies.sampled_from(RUNS), min_size=1, max_size=6),
