@@ -10,14 +10,15 @@ from pathlib import Path
 
 import journals
 import pytest
-from test_command_line import record
+from cases import each
+from test_command_line import RECORDINGS, record
 
 from acceptance.core.parts import Gpu
 
 RIGPROOF = [sys.executable, "-m", "acceptance"]
 STREAMS = ("full", "closed", "left")
 PLAN = journals.plan(journals.check("link.copy", journals.due("copy_h2d", Gpu(0))))
-CODES = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
+SOUND = RECORDINGS / "h200/deviceQuery.txt"
 
 
 @pytest.fixture(scope="module")
@@ -57,31 +58,29 @@ def code(arguments: Sequence[str | Path], stream: str, number: int = 1) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("word", CODES)
-def test_a_verdict_that_nobody_can_read(runs: dict[str, Path], word: str, stream: str) -> None:
-    """The page and the files hold what `report` says; of `judge` nothing would be left."""
-    assert code(["judge", runs[word]], stream) == (CODES[word] or 3)
-    assert code(["report", runs[word]], stream) == CODES[word]
+# What is typed, NAME for the run of a verdict; the stream that is lost, and the exit code.
+LOST: list[tuple[str, str, int, int]] = [
+    *(("--help", stream, 1, 3) for stream in STREAMS),
+    # The page and the files hold what `report` says; of `judge` nothing would be left.
+    *(("judge PASS", stream, 1, 3) for stream in STREAMS),
+    *(("report FAIL", stream, 1, 1) for stream in STREAMS),
+    *(("judge PASS", stream, 2, 0) for stream in STREAMS),
+    *((typed, "full", 1, 1) for typed in ("judge FAIL", "replay FAIL --speed max")),
+    *((f"{verb} UNJUDGED", "full", 1, 3) for verb in ("judge", "report")),
+    ("report PASS", "full", 1, 0),
+    ("compare PASS FAIL", "left", 1, 1),
+    ("read gpu-burn FAULTY", "closed", 1, 1),
+    ("read deviceQuery SOUND", "full", 1, 3),
+    *(("--nonsense", "full", number, 2) for number in (1, 2)),
+    ("judge NONE", "left", 2, 2),
+]
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-def test_a_fault_stays_a_fault(runs: dict[str, Path], tmp_path: Path, stream: str) -> None:
+@each("typed, stream, number, due", LOST)
+def test_no_lost_output_looks_like_another_verdict(
+    runs: dict[str, Path], tmp_path: Path, typed: str, stream: str, number: int, due: int
+) -> None:
     text = tmp_path / "burn.txt"
     text.write_text("Tested 1 GPUs:\n\tGPU 0: FAULTY\n")
-    assert code(["read", "gpu-burn", text], stream) == 1
-    assert code(["replay", runs["FAIL"], "--speed", "max"], stream) == 1
-    assert code(["compare", runs["PASS"], runs["FAIL"]], stream) == 1
-
-
-@pytest.mark.parametrize("stream", STREAMS)
-def test_help_that_nobody_can_read(stream: str) -> None:
-    assert code(["--help"], stream) == 3
-    assert code(["--nonsense"], stream) == 2
-
-
-@pytest.mark.parametrize("stream", STREAMS)
-def test_errors_that_nobody_can_read(runs: dict[str, Path], tmp_path: Path, stream: str) -> None:
-    assert code(["judge", runs["PASS"]], stream, number=2) == 0
-    assert code(["judge", tmp_path / "none"], stream, number=2) == 2
-    assert code(["--nonsense"], stream, number=2) == 2
+    named = {**runs, "FAULTY": text, "SOUND": SOUND, "NONE": tmp_path / "none"}
+    assert code([named.get(word, word) for word in typed.split()], stream, number) == due

@@ -55,7 +55,7 @@ def run(*argv: str, mark: str = "", seconds: float = 600.0, **options: object) -
 # --- how it ended ---
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 126, 255])
+@pytest.mark.parametrize("code", [0, 3, 255])
 def test_exit_codes_are_handed_on(code: int) -> None:
     done = run("sh", "-c", f"exit {code}")
     assert (done.returncode, done.timed_out, done.truncated, done.log_error) == (
@@ -67,9 +67,7 @@ def test_exit_codes_are_handed_on(code: int) -> None:
     assert worded(done.describe()).startswith(f"ended with exit code {code} after ")
 
 
-@pytest.mark.parametrize(
-    "name", ["SEGV", "ABRT", "KILL", "TERM", "INT", "HUP", "PIPE", "BUS", "USR1"]
-)
+@pytest.mark.parametrize("name", ["SEGV", "KILL", "INT", "PIPE"])
 def test_signals_are_handed_on(name: str) -> None:
     number = signal.Signals[f"SIG{name}"]
     done = run("sh", "-c", f"kill -{name} $$")

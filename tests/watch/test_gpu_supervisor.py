@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -76,20 +77,15 @@ def test_no_gpu_is_no_child(run_dir: Path) -> None:
     assert (child.failure, list(run_dir.iterdir())) == (None, [run_dir / "logs"])
 
 
-def test_what_the_child_is_told(run_dir: Path, child: Child) -> None:
-    child("time.sleep(60)").stop()
-    told = (run_dir / gpu_supervisor.CONTEXT).read_text()
-    assert told.startswith(f'{{"run_dir":"{run_dir}","root":')
-    assert '"kernel_log":false' in told
-    assert '"throughput":false' in told
-
-
-def test_the_child_reads_what_links_move_where_somebody_watches(
-    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("throughput", [False, True])
+def test_what_the_child_is_told(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch, throughput: bool
 ) -> None:
     monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", ""))
-    SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True, throughput=True).stop()
-    assert '"throughput":true' in (run_dir / gpu_supervisor.CONTEXT).read_text()
+    SamplerProcess(run_dir, Path("/"), GPU, kernel_log=False, throughput=throughput).stop()
+    told = json.loads((run_dir / gpu_supervisor.CONTEXT).read_text())
+    assert (told["run_dir"], told["kernel_log"]) == (str(run_dir), False)
+    assert told["throughput"] is throughput
 
 
 def test_the_command_line() -> None:
