@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import journals
 import pytest
 from cases import each
+from forks import Forks
 from test_command_line import RECORDINGS, record
 
 from acceptance.core.parts import Gpu
@@ -33,29 +35,48 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {word: record(folder / word, told) for word, told in bodies.items()}
 
 
-def code(arguments: Sequence[str | Path], stream: str, number: int = 1) -> int:
-    """The exit code where this standard stream cannot be written; nothing else may be said."""
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    verbs = ("judge", "report", "replay", "compare", "read")
+    found = Forks([f"acceptance.cli.{verb}" for verb in verbs], os.environ)
+    yield found
+    found.end()
+
+
+def lost(stream: str) -> int:
+    """A stream that takes nothing: of a full disk, or of a reader that has left."""
+    if stream == "full":
+        return os.open("/dev/full", os.O_WRONLY)
     reader, out = os.pipe()
     os.close(reader)
-    if stream == "full":
-        os.close(out)
-        out = os.open("/dev/full", os.O_WRONLY)
+    return out
 
-    def child() -> None:
+
+def code(forks: Forks, arguments: Sequence[str], stream: str, number: int) -> int:
+    """The exit code where this standard stream cannot be written; nothing else may be said."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as other:
+        files = {0: os.open(os.devnull, os.O_RDONLY), 3 - number: other.fileno()}
         if stream == "closed":
-            os.close(number)
+            done = subprocess.run(
+                [*RIGPROOF, *arguments],
+                preexec_fn=lambda: os.close(number),
+                check=False,
+                **{{1: "stdout", 2: "stderr"}[3 - number]: other},
+            )
+            returncode = done.returncode
         else:
-            os.dup2(out, number)
-
-    other = {{1: "stdout", 2: "stderr"}[3 - number]: subprocess.PIPE}
-    done = subprocess.run(
-        [*RIGPROOF, *arguments], preexec_fn=child, check=False, text=True, **other
-    )
-    os.close(out)
-    assert "Traceback" not in f"{done.stdout}{done.stderr}"
-    assert "Exception ignored" not in f"{done.stdout}{done.stderr}"
-    assert (done.stderr or "").count("\n") <= 1
-    return done.returncode
+            files[number] = lost(stream)
+            given = (files[0], files[1], files[2])
+            pid = forks.start("acceptance.__main__:main", given, os.environ, list(arguments))
+            returncode = forks.wait(pid)
+            os.close(files[number])
+        os.close(files[0])
+        other.seek(0)
+        told = other.read()
+    assert "Traceback" not in told
+    assert "Exception ignored" not in told
+    assert number == 2 or told.count("\n") <= 1
+    return returncode
 
 
 # What is typed, NAME for the run of a verdict; the stream that is lost, and the exit code.
@@ -78,9 +99,17 @@ LOST: list[tuple[str, str, int, int]] = [
 
 @each("typed, stream, number, due", LOST)
 def test_no_lost_output_looks_like_another_verdict(
-    runs: dict[str, Path], tmp_path: Path, typed: str, stream: str, number: int, due: int
+    forks: Forks,
+    runs: dict[str, Path],
+    tmp_path: Path,
+    typed: str,
+    stream: str,
+    number: int,
+    due: int,
 ) -> None:
     text = tmp_path / "burn.txt"
     text.write_text("Tested 1 GPUs:\n\tGPU 0: FAULTY\n")
     named = {**runs, "FAULTY": text, "SOUND": SOUND, "NONE": tmp_path / "none"}
-    assert code([named.get(word, word) for word in typed.split()], stream, number) == due
+    assert (
+        code(forks, [str(named.get(word, word)) for word in typed.split()], stream, number) == due
+    )
