@@ -164,14 +164,6 @@ def test_a_value_of_zero_is_a_drop_of_all() -> None:
     assert [(flag.machine, flag.drop) for flag in night.flags] == [("m00002", 1.0)]
 
 
-def test_even_others_give_the_worse_of_the_middle_two() -> None:
-    values = np.array([[100.0], [90.0], [80.0]])
-    more = compare(values, np.array([True]))
-    less = compare(values, np.array([False]))
-    assert more.usual[:, 0].tolist() == [80.0, 80.0, 90.0]
-    assert less.usual[:, 0].tolist() == [90.0, 100.0, 100.0]
-
-
 @given(st.data())
 def test_reference_is_the_median_of_the_others(data: st.DataObject) -> None:
     """Held against a plain computation, with values missing and values alike."""
@@ -189,15 +181,6 @@ def test_reference_is_the_median_of_the_others(data: st.DataObject) -> None:
             continue
         ranked = sorted(others, reverse=not better)
         assert usual[row] == ranked[(len(others) - 1) // 2]
-
-
-@given(st.integers(0, 1000), st.floats(0.01, 10.0))
-def test_own_value_never_enters_the_own_reference(seed: int, factor: float) -> None:
-    values = rates(6, seed=seed)
-    moved = values.copy()
-    moved[2] *= factor
-    better = np.ones(4, bool)
-    assert np.array_equal(compare(values, better).usual[2], compare(moved, better).usual[2])
 
 
 @given(st.permutations(range(40)), st.integers(0, 100))
@@ -338,27 +321,27 @@ def limits_of(groups: list[Group], known: Columns) -> list[float]:
     return [float(limits[0]) for limits in thresholds(compared, known)]
 
 
-def test_a_group_of_32_tells_its_own_spread_and_one_of_31_does_not() -> None:
-    known = columns(1)
-    assert limits_of(one_column(31), known) == [pytest.approx(3.3 * 0.01 + 0.057)]
-    assert limits_of(one_column(32), known) == [pytest.approx((4 + 48 / 32) * 0.01)]
-    assert limits_of(one_column(64), known) == [pytest.approx((4 + 48 / 64) * 0.01)]
+OF_THREE = [3] * 33
+KNOWN_OF_FEW, KNOWN_OF_MORE = 3.3 * 0.01 + 0.10, 3.3 * 0.01 + 0.057
 
 
-def test_the_widest_published_spread_is_assumed_of_up_to_four_machines() -> None:
-    known = columns(1)
-    assert limits_of(one_column(4), known) == [pytest.approx(3.3 * 0.01 + 0.10)]
-    assert limits_of(one_column(5), known) == [pytest.approx(3.3 * 0.01 + 0.057)]
-
-
-def test_the_pool_is_of_small_groups_of_three_and_more() -> None:
-    known = columns(1)
-    of_three = [3] * 33
-    assert limits_of(one_column(*of_three), known)[0] == pytest.approx(3.3 * 0.01 + 0.10)
-    assert limits_of(one_column(*of_three, 2), known)[0] == pytest.approx(3.3 * 0.01 + 0.10)
-    pooled = limits_of(one_column(*of_three, 3, 2, 32), known)
-    assert pooled[0] == pytest.approx((3.7 + 48 / 102) * 0.01)
-    assert pooled[-2] == pytest.approx(3.3 * 0.01 + 0.10), "two machines are held to no pool"
+@each(
+    "sizes, at, limit",
+    [
+        ([4], 0, KNOWN_OF_FEW),
+        ([5], 0, KNOWN_OF_MORE),
+        ([31], 0, KNOWN_OF_MORE),
+        ([32], 0, (4 + 48 / 32) * 0.01),  # it tells its own spread
+        ([64], 0, (4 + 48 / 64) * 0.01),
+        # a hundred machines in groups of three and more are a pool, and two are held to none
+        (OF_THREE, 0, KNOWN_OF_FEW),
+        ([*OF_THREE, 2], 0, KNOWN_OF_FEW),
+        ([*OF_THREE, 3, 2, 32], 0, (3.7 + 48 / 102) * 0.01),
+        ([*OF_THREE, 3, 2, 32], -2, KNOWN_OF_FEW),
+    ],
+)
+def test_what_is_allowed_in_a_group(sizes: list[int], at: int, limit: float) -> None:
+    assert limits_of(one_column(*sizes), columns(1))[at] == pytest.approx(limit)
 
 
 def test_a_drop_of_just_the_threshold_is_flagged() -> None:

@@ -82,15 +82,6 @@ def test_a_partner_is_near() -> None:
     )
 
 
-@pytest.mark.parametrize(("count", "bad"), [(64, 5), (1000, 30)])
-def test_many_bad_nodes_are_named_exactly(count: int, bad: int) -> None:
-    sick = sorted(random.Random(count).sample(nodes(count), bad))
-    found, tests, rounds = run(nodes(count), sick)
-    assert found == Blame(tuple(sick), (), (), ())
-    assert tests <= count // 2 + 2 * bad
-    assert rounds <= 4
-
-
 def test_bad_nodes_and_cables_of_two_thousand() -> None:
     draw = random.Random(1)
     order = nodes(2_000)
