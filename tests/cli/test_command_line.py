@@ -144,33 +144,25 @@ def test_a_wrong_call(call: Call, arguments: list[str], words: list[str]) -> Non
     assert_refused(call(*arguments), 2, *words)
 
 
-def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    assert_refused(
-        call("plan", "--station", "docker"),
-        2,
-        "DOCKER_HOST=unix:///nowhere/docker.sock does not answer",
-        "STATION=host",
-    )
-    assert_refused(
-        call("plan", "--profile", "nightmare"),
-        2,
-        "'nightmare'",
-        "smoke, accept, nightly, train, soak",
-    )
+NO_ENGINE = "unix:///nowhere/docker.sock"
 
 
-def test_a_check_that_does_not_exist(call: Call) -> None:
-    code, _, err = call("plan", "--only", "cpu,gpus")
-    assert code == 2
-    assert_one_sentence(err, "--only gpus matches no check", "did you mean gpu", "subjects are ")
-    assert len(err) < 500
-
-
-def test_a_gpu_that_does_not_exist(call: Call) -> None:
-    assert_refused(
-        call("plan", "--gpus", "0,99"), 2, "--gpus ", "there is no gpu", "this machine has "
-    )
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--station docker", [f"DOCKER_HOST={NO_ENGINE} does not answer", "STATION=host"]),
+        ("--profile nightmare", ["'nightmare'", "smoke, accept, nightly, train, soak"]),
+        ("--only cpu,gpus", ["--only gpus matches no check", "did you mean gpu", "subjects are "]),
+        ("--gpus 0,99", ["--gpus ", "there is no gpu", "this machine has "]),
+    ],
+)
+def test_what_there_is_not(
+    call: Call, monkeypatch: pytest.MonkeyPatch, arguments: str, words: list[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
+    refused = call("plan", *arguments.split())
+    assert_refused(refused, 2, *words)
+    assert len(refused[2]) < 500
 
 
 @pytest.mark.parametrize("verb", ["plan", "accept"])
@@ -264,6 +256,18 @@ HEAD = 'schema = 1\nname = "m"\n'
             ["worst", "bound"],
         ),
         (HEAD + '[[waiver]]\nskip = "storage"\nreason = ""\n', ["reason"]),
+        # what contradicts the checks
+        (
+            HEAD
+            + '[[limit]]\nmeasurement = "cpu_gemm_f99"\nunit = "GFLOP/s"\nbasis = "b"\nlow = 1\n',
+            ["cpu_gemm_f99", "no check measures"],
+        ),
+        (
+            HEAD
+            + '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = 1\n'
+            + 'reason = "r"\n',
+            ["cannot be waived"],
+        ),
     ],
 )
 def test_a_wrong_machine_file(call: Call, text: str, words: list[str]) -> None:
@@ -279,29 +283,6 @@ def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
         ("latin.toml", ["not UTF-8"]),
     ):
         assert_refused(call("plan", "--machine", file), 2, file, *words)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            '[[limit]]\nmeasurement = "cpu_gemm_f99"\nunit = "GFLOP/s"\nbasis = "b"\nlow = 1\n',
-            ["cpu_gemm_f99", "no check measures"],
-        ),
-        (
-            (
-                '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = '
-                '1\nreason = "r"\n'
-            ),
-            ["cannot be waived"],
-        ),
-    ],
-)
-def test_a_machine_file_that_contradicts_the_checks(
-    call: Call, text: str, words: list[str]
-) -> None:
-    Path("box.toml").write_text(HEAD + text, encoding="utf-8")
-    assert_refused(call("plan", "--machine", "box.toml"), 2, "box.toml", *words)
 
 
 def test_a_plan_with_every_limit(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import gzip
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -407,16 +407,6 @@ def _write(path: Path, content: bytes) -> None:
 NOW_SCHEMA, NEXT_SCHEMA = (b'"schema":%d' % number for number in (SCHEMA, SCHEMA + 1))
 
 
-def _future(folder: Path) -> None:
-    made = msgspec.json.encode(verdict()).replace(NOW_SCHEMA, NEXT_SCHEMA + b',"unheard_of":[]')
-    _write(folder / "bad/verdict.json", made)
-
-
-def _bomb(folder: Path) -> None:
-    most = regular_file.SMALL_RECORD
-    _write(folder / "bad/verdict.json.gz", gzip.compress(b" " * (most + 1)))
-
-
 def _huge(folder: Path) -> None:
     _write(folder / "bad/verdict.json", b"")
     os.truncate(folder / "bad/verdict.json", regular_file.SMALL_RECORD + 1)
@@ -427,97 +417,91 @@ def _loop(folder: Path) -> None:
     (folder / "bad/verdict.json").symlink_to("verdict.json")
 
 
-def _folder_loop(folder: Path) -> None:
-    (folder / "bad").symlink_to("bad")
-
-
 def _pipe(folder: Path) -> None:
     (folder / "bad").mkdir()
     os.mkfifo(folder / "bad/verdict.json")
 
 
-def _torn(folder: Path) -> None:
-    _write(folder / "bad/verdict.json", msgspec.json.encode(verdict())[:-40])
+def _changed(**changes: object) -> Callable[[Path], object]:
+    return lambda folder: place(folder, "bad", verdict("PASS", **changes))
 
 
-def _torn_gzip(folder: Path) -> None:
-    content = gzip.compress(msgspec.json.encode(verdict()))
-    _write(folder / "bad/verdict.json.gz", content[:-9])
-
-
-def _changed(**changes: object) -> Callable[[Path], None]:
-    def made(folder: Path) -> None:
-        place(folder, "bad", verdict("PASS", **changes))
-
-    return made
-
-
-def _with_check(**values: object) -> Callable[[Path], None]:
+def _with_check(**values: object) -> Callable[[Path], object]:
     (check,) = verdict("PASS").checks
     return _changed(checks=(msgspec.structs.replace(check, **values),))
 
 
-def _with_figure(**values: object) -> Callable[[Path], None]:
+def _with_figure(**values: object) -> Callable[[Path], object]:
     (figure,) = verdict("PASS").checks[0].measurements
     return _with_check(measurements=(msgspec.structs.replace(figure, **values),))
 
 
-def _way(folder: Path) -> None:
-    made = msgspec.json.encode(verdict("PASS")).replace(b'"gpu0"', b'"gpu0->gpu1->gpu2"')
-    _write(folder / "bad/verdict.json", made)
+def _holds(content: bytes, name: str = "verdict.json") -> Callable[[Path], object]:
+    return lambda folder: _write(folder / "bad" / name, content)
 
 
-@dataclass(frozen=True)
-class Bad:
-    make: Callable[[Path], object]
-    said: str
-
-
-BAD = {
-    "no run": Bad(lambda folder: (folder / "bad/notes").mkdir(parents=True), "holds no run"),
-    "torn": Bad(_torn, "is no verdict of rigproof"),
-    "torn gzip": Bad(_torn_gzip, "no whole gzip file"),
-    "no gzip": Bad(lambda folder: _write(folder / "bad/verdict.json.gz", b"{}"), "gzip"),
-    "not JSON": Bad(lambda folder: _write(folder / "bad/verdict.json", b"\xff\x00"), "no verdict"),
-    "empty": Bad(lambda folder: _write(folder / "bad/verdict.json", b""), "no verdict"),
-    "deep": Bad(lambda folder: _write(folder / "bad/verdict.json", b"[" * 100_000), "no verdict"),
-    "a schema from the future": Bad(
-        _future, f"format {SCHEMA + 1}, newer than this rigproof reads ({SCHEMA})"
+GOOD = msgspec.json.encode(verdict("PASS"))
+NEWER = GOOD.replace(NOW_SCHEMA, NEXT_SCHEMA + b',"unheard_of":[]')
+PACKED = "verdict.json.gz"
+# What lies in the folder of a machine, and what is said of it.
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no run": (lambda folder: (folder / "bad/notes").mkdir(parents=True), "holds no run"),
+    "torn": (_holds(GOOD[:-40]), "is no verdict of rigproof"),
+    "torn gzip": (_holds(gzip.compress(GOOD)[:-9], PACKED), "no whole gzip file"),
+    "no gzip": (_holds(b"{}", PACKED), "gzip"),
+    "not JSON": (_holds(b"\xff\x00"), "no verdict"),
+    "empty": (_holds(b""), "no verdict"),
+    "deep": (_holds(b"[" * 100_000), "no verdict"),
+    "a schema from the future": (
+        _holds(NEWER),
+        f"format {SCHEMA + 1}, newer than this rigproof reads ({SCHEMA})",
     ),
-    "an old schema": Bad(
-        lambda folder: _write(folder / "bad/verdict.json", b'{"schema":4}'),
+    "an old schema": (
+        _holds(b'{"schema":4}'),
         f"format 4, older than this rigproof reads ({SCHEMA})",
     ),
-    "a PASS with the exit code of a FAIL": Bad(_changed(exit_code=1), "contradicts itself"),
-    "a PASS that has violations": Bad(
-        _changed(violations=verdict("FAIL").violations), "contradicts itself"
+    "a PASS with the exit code of a FAIL": (_changed(exit_code=1), "contradicts itself"),
+    "a PASS that has violations": (
+        _changed(violations=verdict("FAIL").violations),
+        "contradicts itself",
     ),
-    "a PASS of no checks": Bad(_changed(checks=()), "contradicts itself"),
-    "a PASS of no scope": Bad(_changed(scope=msgspec.UNSET), "contradicts itself"),
-    "a PASS of a night that was skipped": Bad(
-        _changed(skipped=Skipped(("in use",), 1, 7)), "contradicts itself"
+    "a PASS of no checks": (_changed(checks=()), "contradicts itself"),
+    "a PASS of no scope": (_changed(scope=msgspec.UNSET), "contradicts itself"),
+    "a PASS of a night that was skipped": (
+        _changed(skipped=Skipped(("in use",), 1, 7)),
+        "contradicts itself",
     ),
-    "a PASS with a check that failed": Bad(_with_check(outcome="fail"), "rate[bf16] did not pass"),
-    "a PASS with a value outside": Bad(_with_figure(value=0.4), "rate[bf16] did not pass"),
-    "a PASS without a value": Bad(_with_figure(value=msgspec.UNSET), "rate[bf16] did not pass"),
-    "a component that is none": Bad(_way, "a path has two ends"),
-    "huge": Bad(_huge, "at most 16 MiB are read"),
-    "a bomb": Bad(_bomb, "unpacks to more than 16 MiB"),
-    "a loop of links": Bad(_loop, "cannot be read"),
-    "a folder that is a loop": Bad(_folder_loop, "cannot be read"),
-    "a named pipe": Bad(_pipe, "it is a named pipe"),
+    "a PASS with a check that failed": (_with_check(outcome="fail"), "rate[bf16] did not pass"),
+    "a PASS with a value outside": (_with_figure(value=0.4), "rate[bf16] did not pass"),
+    "a PASS without a value": (_with_figure(value=msgspec.UNSET), "rate[bf16] did not pass"),
+    "a component that is none": (
+        _holds(GOOD.replace(b'"gpu0"', b'"gpu0->gpu1->gpu2"')),
+        "a path has two ends",
+    ),
+    "huge": (_huge, "at most 16 MiB are read"),
+    "a bomb": (
+        _holds(gzip.compress(b" " * (regular_file.SMALL_RECORD + 1)), PACKED),
+        "unpacks to more than 16 MiB",
+    ),
+    "a loop of links": (_loop, "cannot be read"),
+    "a folder that is a loop": (
+        lambda folder: (folder / "bad").symlink_to("bad"),
+        "cannot be read",
+    ),
+    "a named pipe": (_pipe, "it is a named pipe"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> None:
+    make, said = BAD[name]
     place(tmp_path, "good")
-    BAD[name].make(tmp_path)
+    make(tmp_path)
     found, _ = judged(tmp_path, due_=("bad", "good"))
     assert (word(found, "good"), word(found, "bad")) == ("PASS", "UNJUDGED")
     texts = [words.message(one.message) for one in found.troubles]
     assert len(texts) == 1
-    assert BAD[name].said in texts[0]
+    assert said in texts[0]
     assert str(tmp_path / "bad") in texts[0]
     assert found.verdict == "UNJUDGED"
 
