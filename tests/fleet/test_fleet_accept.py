@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Mapping
@@ -14,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from command import assert_refused, printed
-from fleet_verdicts import LESS, Call, ago, place, verdict
+from fleet_verdicts import LESS, Call, ago, place, rows, verdict
 from keys import made_key
 from known import known
 from lxml import etree
@@ -48,10 +46,6 @@ def judge(folder: Path, **more: Any) -> Judged:
 
 def words_of(found: Judged) -> Mapping[str, VerdictWord]:
     return {one.machine: one.verdict for one in found.due}
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
 def only(found: Judged) -> Standing:

@@ -585,21 +585,18 @@ def test_a_file_that_vanishes_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "b" in reason(found, "b")
 
 
-def test_a_verdict_that_is_there_twice_is_one(tmp_path: Path) -> None:
+def test_a_verdict_that_is_there_twice_is_one_and_drafts_and_dead_links_are_none(
+    tmp_path: Path,
+) -> None:
     file = verdict("PASS")
-    place(tmp_path, "a", file, under=LAST_NIGHT)
-    place(tmp_path, "a", file, under=LAST_NIGHT, packed=True)
+    for packed in (False, True):
+        place(tmp_path, "a", file, under=LAST_NIGHT, packed=packed)
     (tmp_path / "a/latest").symlink_to(LAST_NIGHT)
+    (tmp_path / "a/gone").symlink_to("nowhere")
+    (tmp_path / "a/.verdict.json.x7").write_bytes(b"{")
     found, collection = judged(tmp_path)
     assert (word(found, "a"), len(collection.verdicts["a"])) == ("PASS", 1)
-
-
-def test_a_link_to_nothing_and_drafts_of_copiers_are_no_verdicts(tmp_path: Path) -> None:
-    place(tmp_path, "a")
-    (tmp_path / "a/.verdict.json.x7").write_bytes(b"{")
-    (tmp_path / "a/latest").symlink_to("gone")
-    found, _ = judged(tmp_path)
-    assert (word(found, "a"), found.troubles) == ("PASS", ())
+    assert found.troubles == ()
 
 
 def test_verdicts_that_arrive_while_others_are_read(tmp_path: Path) -> None:

@@ -254,12 +254,3 @@ def test_the_drop_in_of_the_documents_keeps_a_fail(call: Call, tmp_path: Path) -
         assert call("fleet")[0] == code
     copied = [path for path in (tmp_path / "fleet/n1").iterdir() if path.is_dir()]
     assert len(copied) == len(nights)
-
-
-def test_chinese(call: Call, tmp_path: Path) -> None:
-    fill(tmp_path / "fleet", a="PASS")
-    (tmp_path / "due").write_text("a\nz\n")
-    _, out, _ = call("fleet", "--due", "due", "--lang", "zh-CN")
-    assert out[0] == "UNJUDGED z\uff1a没有结论"
-    assert out[-1].startswith("UNJUDGED\uff1a2 台应测机器\uff1a1 PASS\uff0c0 FAIL\uff0c1 UNJUDGED")
-    assert "1 台没有新的结论" in out[-1]

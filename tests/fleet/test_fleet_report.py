@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import shutil
 import sys
@@ -21,7 +20,7 @@ import pages
 import pytest
 from cases import each
 from command import assert_refused, printed
-from fleet_verdicts import RATE, Call, ago, place, verdict
+from fleet_verdicts import RATE, Call, ago, place, rows, verdict
 from junitparser import JUnitXml
 from known import known
 from prometheus_client.parser import text_string_to_metric_families
@@ -207,10 +206,6 @@ def test_junit_of_no_machine_is_an_error(call: Call, tmp_path: Path) -> None:
 
 
 # --- CSV ---
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
 def test_csv_has_a_row_a_machine(told: tuple[Path, list[str]]) -> None:
