@@ -370,17 +370,6 @@ def test_a_catalogue_that_is_wrong_is_told_before_anything(
     assert_one_sentence(err, "causes.toml, the entry of xid: ", "missing required field 'symptom'")
 
 
-def test_a_bad_run_has_its_own_exit_codes(call: Call, tmp_path: Path) -> None:
-    made = journals.plan()
-    record(tmp_path / "bad", journals.bodies(made, {("copy", Gpu(0)): 1.0}))
-    record(
-        tmp_path / "partial",
-        [body for body in journals.bodies(made) if not isinstance(body, journals.SessionEnded)],
-    )
-    assert call("judge", "bad")[0] == 1
-    assert call("judge", "partial")[0] == 3
-
-
 def test_a_run_that_never_ended_is_closed_by_its_report(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
