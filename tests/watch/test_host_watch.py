@@ -184,18 +184,16 @@ def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None
     assert len(machine.journalled()) == 1
 
 
-def test_what_was_lost_before_the_run_is_not(machine: Machine) -> None:
-    machine.log.write_text("6,812,1000,-;Linux version 6.8 has long scrolled away\n")
+@pytest.mark.parametrize(
+    ("log", "after"),
+    [("6,812,1000,-;Linux version 6.8 has long scrolled away\n", 812), ("", -1)],
+    ids=["what was lost before the run", "an empty log"],
+)
+def test_where_the_log_begins_is_no_trouble(machine: Machine, log: str, after: int) -> None:
+    machine.log.write_text(log)
     watched = HostWatch(machine.run_dir, machine.root)
     watched.stop()
-    assert (watched.kernel_log_after, machine.journalled()) == (812, [])
-
-
-def test_an_empty_log(machine: Machine) -> None:
-    machine.log.write_text("")
-    watched = HostWatch(machine.run_dir, machine.root)
-    watched.stop()
-    assert (watched.kernel_log_after, machine.journalled(), watched.failure) == (-1, [], None)
+    assert (watched.kernel_log_after, machine.journalled(), watched.failure) == (after, [], None)
 
 
 @pytest.mark.parametrize("content", [None, "rubbish\n"])
