@@ -26,6 +26,7 @@ from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.verdicts import Series, began
 from acceptance.reports.verdict_json import File
 from acceptance.wording import words
+from acceptance.wording.errors import WordedError
 
 FRESH = timedelta(hours=30)
 NIGHT = "2026-11-25"
@@ -159,7 +160,7 @@ def test_a_night_that_cannot_be_read_is_left_as_it_is(tmp_path: Path) -> None:
     place(tmp_path / "fleet", "a")
     path = parquet.path_of(tmp_path, NIGHT)
     path.write_bytes(b"PAR1 torn")
-    with pytest.raises(parquet.NightFileError, match="move it away, then collect again"):
+    with pytest.raises(WordedError, match="move it away, then collect again"):
         parquet.write(tmp_path, tables(tmp_path / "fleet"))
     assert path.read_bytes() == b"PAR1 torn"
 
@@ -209,7 +210,7 @@ def test_what_somebody_else_wrote_is_refused(
     tmp_path: Path, query: str, options: str, change: str
 ) -> None:
     (made,) = parquet.write(tmp_path, {NIGHT: table(row("PASS"), 1.0)})
-    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+    with pytest.raises(WordedError, match="no file of a night"):
         parquet.read(_copy(made, query, options, change))
     copied = parquet.read(_copy(made, NIGHT_ROWS))
     assert same(copied, parquet.read(made))
@@ -225,7 +226,7 @@ def test_a_disk_that_does_not_take_it_changes_nothing(
     before = path.read_bytes()
 
     monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
-    with pytest.raises(parquet.NightFileError, match="No space left"):
+    with pytest.raises(WordedError, match="No space left"):
         parquet.write(tmp_path, made)
     assert path.read_bytes() == before
     assert not list(tmp_path.glob(".night-*"))
@@ -272,5 +273,5 @@ def test_two_collectors_do_not_write_at_once(
 ) -> None:
     monkeypatch.setattr(parquet, "_WAIT_S", 0.0)
     place(tmp_path / "fleet", "a")
-    with parquet._lock(tmp_path), pytest.raises(parquet.NightFileError, match="another collector"):
+    with parquet._lock(tmp_path), pytest.raises(WordedError, match="another collector"):
         parquet.write(tmp_path, tables(tmp_path / "fleet"))
