@@ -7,10 +7,9 @@ from pathlib import Path
 
 import journals
 import pytest
+from cases import each
 from command import Call, assert_one_sentence, assert_refused, printed
 from runs import machine_root, write_segment
-
-from acceptance.journal import run_folder
 
 
 @pytest.fixture
@@ -31,6 +30,8 @@ def test_worse_is_1_and_the_other_way_round_0(call: Call, folders: tuple[str, st
     assert out.splitlines()[-1].startswith("WORSE than A")
     out = printed(call("compare", two, one))
     assert "200 (+11.1 %)" in out
+    written = [path.name for name in folders for path in Path(name).iterdir()]
+    assert written == ["journal.jsonl"] * 2, "nothing is written into the runs"
 
 
 def test_runs_with_nothing_in_common_prove_nothing(
@@ -88,60 +89,36 @@ def test_the_page_is_written_and_its_place_told(
     assert_one_sentence(err, "nowhere/page.html: cannot be written")
 
 
-def test_the_same_run_twice(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
-    (tmp_path / "latest").symlink_to("one")
-    for again in ("one", "./one", "latest"):
-        assert_refused(call("compare", "one", again), 2, "are the same run: give another one")
+@each(
+    "runs, said",
+    [
+        *((("one", again), "are the same run: give another one") for again in ("one", "./one")),
+        (("one", "latest"), "are the same run: give another one"),
+        (("one",), "1 run was given: give the folders of 2 to 26 runs"),
+        ((), ""),
+        (("one",) * 27, "27 runs were given"),
+        (("one", "empty"), "empty: holds no run"),
+    ],
+)
+def test_what_cannot_be_compared(
+    call: Call, folders: tuple[str, str], runs: tuple[str, ...], said: str
+) -> None:
+    Path("latest").unlink(missing_ok=True)
+    Path("latest").symlink_to("one")
+    Path("empty").mkdir(exist_ok=True)
+    assert_refused(call("compare", *runs), 2, said)
 
 
-def test_how_many_runs(call: Call, folders: tuple[str, str]) -> None:
-    assert_refused(call("compare", "one"), 2, "1 run was given: give the folders of 2 to 26 runs")
-    assert call("compare")[0] == 2
-    assert_refused(call("compare", *["one"] * 27), 2, "27 runs were given")
-
-
-def test_what_is_no_run(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert_refused(
-        call("compare", "one", "empty"), 2, "empty: holds no run", "give the folder of one run"
-    )
-
-
-def test_a_run_without_a_plan_or_damaged_is_3(
+def test_a_run_without_a_plan_damaged_or_of_a_newer_format_is_3(
     call: Call, folders: tuple[str, str], tmp_path: Path
 ) -> None:
     write_segment(tmp_path / "bare/journal.jsonl", [], machine_root(tmp_path / "root"))
     assert_refused(call("compare", "one", "bare"), 3, "bare", "0 beginnings")
     journal = tmp_path / "two/journal.jsonl"
-    journal.write_text(journal.read_text().replace('"record"', '"recor"', 1))
-    assert_refused(
-        call("compare", "one", "two"), 3, "two/journal.jsonl, line 2", "restore it from a copy"
-    )
-
-
-def test_a_run_of_a_newer_format_names_file_and_cure(
-    call: Call, folders: tuple[str, str], tmp_path: Path
-) -> None:
-    journal = tmp_path / "two/journal.jsonl"
-    journal.write_text(
-        journal.read_text().replace('"rigproof_journal":3', '"rigproof_journal":9', 1)
-    )
-    assert_refused(
-        call("compare", "one", "two"),
-        3,
-        "two/journal.jsonl, line 1: written in format 9",
-        "install a newer rigproof",
-    )
-
-
-def test_comparing_writes_nothing_into_the_runs(
-    call: Call, folders: tuple[str, str], tmp_path: Path
-) -> None:
-    call("compare", *folders)
-    for name in folders:
-        assert [path.name for path in (tmp_path / name).iterdir()] == ["journal.jsonl"]
-        assert not (tmp_path / name / run_folder.VERDICT).exists()
-
-
-def test_its_exit_codes_are_told(call: Call) -> None:
-    assert "1 something is" in " ".join(call("compare", "--help")[1].split())
+    whole = journal.read_text()
+    for old, new, words in (
+        ('"record"', '"recor"', ("line 2", "restore it from a copy")),
+        ('"rigproof_journal":3', '"rigproof_journal":9', ("line 1", "install a newer rigproof")),
+    ):
+        journal.write_text(whole.replace(old, new, 1))
+        assert_refused(call("compare", "one", "two"), 3, "two/journal.jsonl", *words)

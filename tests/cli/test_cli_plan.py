@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cases import each
 from raising import raising
 
 from acceptance import resources
@@ -59,12 +58,6 @@ def test_it_shows_the_floors_of_an_h200_with_their_basis(
     assert any(line.lstrip().startswith("copy_h2d on gpu0 to gpu7 >= 47.") for line in lines)
     assert any("collective_all_reduce on gpus >= " in line for line in lines)
     assert any(line.startswith("  together.burn ") and " s " in line for line in lines)
-
-
-@each("file", sorted(MACHINES.glob("*.toml")), told=lambda file: file.stem)
-def test_every_machine_that_ships(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    head = next(line for line in shown(capsys, "--as", str(file)) if line.startswith("plan: "))
-    assert head.endswith(" without what is not declared")
 
 
 def test_what_is_declared_is_planned_and_what_is_not_is_said(

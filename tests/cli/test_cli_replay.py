@@ -31,8 +31,7 @@ def files(folder: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-@each("name, code", [(PASSED, 0), (UNJUDGED, 3)])
-@each("speed", ["max", "0"])
+@each("name, code, speed", [(PASSED, 0, "max"), (UNJUDGED, 3, "0")])
 def test_it_ends_as_judge_does_and_writes_nothing(
     tmp_path: Path,
     call: Call,

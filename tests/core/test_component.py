@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import itertools
 import pickle
-import re
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import acceptance
 from acceptance.core import parts
 from acceptance.core.parts import (
     CPU,
@@ -200,49 +196,3 @@ def test_other_types_are_not_converted():
         parts.decode(complex, "1")
     with pytest.raises(NotImplementedError):
         parts.encode(1j)
-
-
-_NO_COMPONENTS = {
-    "loads/copy/pattern.py": "the digest of a pair of UUIDs",
-    "machine/gpu_selection.py": "a word of the command line: 0, gpu0 or a UUID",
-}
-_SOURCES = sorted(Path(acceptance.__file__).parent.rglob("*.py"))
-_PIECE = re.compile(r"(->)?(gpu|socket|core:|disk:|dimm:|net:|declared-disk:)?")
-_TAKE_APART = {
-    "join", "split", "rsplit", "partition", "rpartition", "startswith", "removeprefix", "replace",
-    "find", "index",
-}  # fmt: skip
-
-
-def _pieces(tree: ast.AST):
-    """The texts by which texts are joined and taken apart, and pieces of f-strings."""
-    for node in ast.walk(tree):
-        texts: list[ast.AST] = []
-        if isinstance(node, ast.JoinedStr):
-            ends = itertools.pairwise(node.values)
-            texts = [one for one, after in ends if isinstance(after, ast.FormattedValue)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            texts = [node.func.value, *node.args] if node.func.attr in _TAKE_APART else []
-        elif isinstance(node, ast.BinOp):
-            texts = [node.left, node.right]
-        elif isinstance(node, ast.Compare):
-            inside = any(isinstance(one, ast.In | ast.NotIn) for one in node.ops)
-            texts = [node.left] if inside else []
-            texts = [one for one in texts if _is_text(one) and one.value == "->"]
-        yield from ((one.value, one.lineno) for one in texts if _is_text(one))
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def test_nobody_else_joins_or_splits_names():
-    found = []
-    for path in _SOURCES:
-        name = path.relative_to(Path(acceptance.__file__).parent).as_posix()
-        if name == "core/parts.py" or name in _NO_COMPONENTS:
-            continue
-        for text, line in _pieces(ast.parse(path.read_text(encoding="utf-8"))):
-            if text and _PIECE.fullmatch(text):
-                found.append(f"{name}:{line}: {text!r}")
-    assert not found, "\n".join(found)

@@ -74,8 +74,32 @@ def test_nothing_is_held_against_no_rate(other: float) -> None:
     assert (found[Gpu(0)], found[Gpu(1)] is None) == (None, False)
 
 
-def test_ratios_that_follow_from_the_values_pass() -> None:
-    assert judged(RATES, RATIOS).verdict == "PASS"
+@each(
+    "rates, ratios, verdict, told",
+    [
+        (RATES, RATIOS, "PASS", []),
+        # a slow GPU is no error of its ratio
+        (
+            {**RATES, Gpu(0): 150.0},
+            {**RATIOS, Gpu(0): 0.75, Gpu(1): 190 / 180, Gpu(2): 210 / 170},
+            "FAIL",
+            ["copy_ratio on gpu0"],
+        ),
+        # a value above what is possible makes no ratio
+        (
+            {**RATES, Gpu(2): 5000.0},
+            {Gpu(0): 200.0 / 190.0, Gpu(1): 190.0 / 200.0},
+            "UNJUDGED",
+            ["copy on gpu2"],
+        ),
+    ],
+)
+def test_ratios_that_follow_from_the_values(
+    rates: dict[str, float], ratios: dict[str, float], verdict: str, told: list[str]
+) -> None:
+    found = judged(rates, ratios)
+    assert found.verdict == verdict
+    assert [text.partition(":")[0] for text in texts(found)] == told
 
 
 @each("value", [1.05, 0.999999, 1.0000001])
@@ -86,19 +110,6 @@ def test_a_ratio_that_does_not_follow_proves_nothing(value: float) -> None:
         f"copy_ratio on gpu0: {value!r} was recorded, and the values of copy give 1.0: it proves "
         "nothing, run the test again"
     ]
-
-
-def test_a_slow_gpu_is_no_error_of_its_ratio() -> None:
-    found = judged(
-        {**RATES, Gpu(0): 150.0}, {**RATIOS, Gpu(0): 0.75, Gpu(1): 190 / 180, Gpu(2): 210 / 170}
-    )
-    assert found.verdict == "FAIL"
-    assert [text.partition(":")[0] for text in texts(found)] == ["copy_ratio on gpu0"]
-
-
-def test_a_value_above_what_is_possible_makes_no_ratio() -> None:
-    found = judged({**RATES, Gpu(2): 5000.0}, {Gpu(0): 200.0 / 190.0, Gpu(1): 190.0 / 200.0})
-    assert [text.partition(":")[0] for text in texts(found)] == ["copy on gpu2"]
 
 
 def test_of_two_values_none_makes_a_ratio() -> None:

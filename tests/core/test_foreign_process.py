@@ -152,16 +152,20 @@ def test_a_check_before_or_after_the_loads_is_disturbed_by_nobody() -> None:
     assert is_disturbed(BURN, Gpu(0))
 
 
-def test_who_it_is_in_words() -> None:
-    one = ForeignProcess(Gpu(0), 1.0, 7, "python3", 3 << 29)
-    assert worded(one.who) == "python3 (process 7, 1.5 GiB)"
-    one = ForeignProcess(Gpu(0), 1.0, 7, None, None)
-    assert worded(one.who) == "a process (process 7)"
-    one = ForeignProcess(Gpu(0), 1.0, None, None, None)
-    assert worded(one.who) == "a part of its memory that no listed process holds"
-    one = ForeignProcess(Gpu(0), 1.0, None, None, 3 << 29)
-    assert worded(one.who) == "1.5 GiB of its memory that no listed process holds"
-    assert ForeignProcess(Gpu(0), 1.0, None, "one of 7, 8", None).who == "one of 7, 8"
+@each(
+    "pid, command, memory, told",
+    [
+        (7, "python3", 3 << 29, "python3 (process 7, 1.5 GiB)"),
+        (7, None, None, "a process (process 7)"),
+        (None, None, None, "a part of its memory that no listed process holds"),
+        (None, None, 3 << 29, "1.5 GiB of its memory that no listed process holds"),
+        (None, "one of 7, 8", None, "one of 7, 8"),
+    ],
+)
+def test_who_it_is_in_words(
+    pid: int | None, command: str | None, memory: int | None, told: str
+) -> None:
+    assert worded(ForeignProcess(Gpu(0), 1.0, pid, command, memory).who) == told
 
 
 def test_of_another_boot_is_another_time() -> None:

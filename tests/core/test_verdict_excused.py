@@ -124,27 +124,6 @@ def test_a_waiver_of_what_was_not_measured_is_not_stale(waiver: Waiver) -> None:
     assert stale_waivers(without(Measured, plan(check("a.one"), waivers=[waiver]))) == ()
 
 
-FELL = ["run: Xid 79 on gpu0: fell off the bus"]
-
-
-@each(
-    "severity, hardware, outcome, failures, warnings",
-    [
-        ("fatal", True, "FAIL", FELL, []),
-        ("error", True, "FAIL", FELL, []),
-        ("error", False, "UNJUDGED", [], []),
-        ("warning", True, "PASS", [], FELL),
-        ("info", True, "PASS", [], []),
-    ],
-)
-def test_events_are_told_by_severity_and_kind(
-    severity: str, hardware: bool, outcome: str, failures: list[str], warnings: list[str]
-) -> None:
-    verdict = added(event(severity, hardware=hardware))
-    assert (verdict.verdict, bool(verdict.of_kind("error"))) == (outcome, outcome == "UNJUDGED")
-    assert (told(verdict, "fail"), told(verdict, "warn")) == (failures, warnings)
-
-
 def test_an_event_quotes_its_text_and_says_what_to_do() -> None:
     (bare,) = added(Event("OOM", "error", "text", "no memory", "add some", hardware=False)).of_kind(
         "error"

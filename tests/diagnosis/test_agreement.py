@@ -4,6 +4,9 @@ and a tie clears nobody.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,34 +40,28 @@ def worded(found: Agreement, gpu: Component) -> dict[ProductKey, str]:
     return {key: words.message(told) for key, told in found.differing[gpu].items()}
 
 
-def test_equal_gpus_agree() -> None:
-    found = compare(gpus(RIGHT, RIGHT, RIGHT), siblings(3))
-    assert counts(found) == {Gpu(0): 0, Gpu(1): 0, Gpu(2): 0}
+WHERE = "bf16 8192x8192x8192: "
+
+
+@each(
+    "results, differing",
+    [
+        ((RIGHT, RIGHT, RIGHT), {}),
+        ((RIGHT, WRONG, RIGHT, RIGHT), {1: "result uot, 3 of 4 have out"}),
+        ((RIGHT, ODD, RIGHT), {1: "inputs ni, 2 of 3 have in"}),
+        # of two alone that differ either may be wrong, and a tie clears nobody
+        ((RIGHT, WRONG), {0: "result out, another has uot", 1: "result uot, another has out"}),
+        ((RIGHT, WRONG, RIGHT, WRONG), {0: None, 1: None, 2: None, 3: None}),
+    ],
+)
+def test_whoever_differs_from_most_is_told_with_its_product(
+    results: Sequence[tuple[str, str]], differing: dict[int, str | None]
+) -> None:
+    found = compare(gpus(*results), siblings(len(results)))
     assert found.troubles == ()
-
-
-def test_the_one_that_differs_from_most_is_told_with_its_product() -> None:
-    found = compare(gpus(RIGHT, WRONG, RIGHT, RIGHT), siblings(4))
-    assert counts(found) == {Gpu(0): 0, Gpu(1): 1, Gpu(2): 0, Gpu(3): 0}
-    assert worded(found, Gpu(1)) == {KEY: "bf16 8192x8192x8192: result uot, 3 of 4 have out"}
-
-
-def test_other_inputs_are_told_as_such() -> None:
-    found = compare(gpus(RIGHT, ODD, RIGHT), siblings(3))
-    assert worded(found, Gpu(1)) == {KEY: "bf16 8192x8192x8192: inputs ni, 2 of 3 have in"}
-
-
-def test_of_two_alone_that_differ_either_may_be_wrong() -> None:
-    found = compare(gpus(RIGHT, WRONG), siblings(2))
-    assert counts(found) == {Gpu(0): 1, Gpu(1): 1}
-    assert worded(found, Gpu(0))[KEY].endswith("result out, another has uot")
-    assert worded(found, Gpu(1))[KEY].endswith("result uot, another has out")
-
-
-def test_a_tie_of_four_clears_nobody() -> None:
-    assert counts(compare(gpus(RIGHT, WRONG, RIGHT, WRONG), siblings(4))) == dict.fromkeys(
-        (Gpu(0), Gpu(1), Gpu(2), Gpu(3)), 1
-    )
+    assert counts(found) == {Gpu(n): n in differing for n in range(len(results))}
+    for number, told in differing.items():
+        assert told is None or worded(found, Gpu(number)) == {KEY: WHERE + told}
 
 
 def test_gpus_of_other_models_are_not_held_against_each_other() -> None:

@@ -152,20 +152,27 @@ def patched(missing: Iterable[int], name: str = "power_w") -> GpuHistory:
     return GpuHistory("gpu0", points, checks=CHECKS)
 
 
+SHORT = (("c", 110.0, 110.5),)
+
+
 @each(
-    "missing, measured",
+    "missing, checks, measured",
     [
-        (range(50, 55), True),  # one in ten of its check
-        (range(50, 56), False),
-        (range(51, 100, 2), False),
-        (range(0, 100, 10), True),
-        (range(0, 100, 5), False),
+        (range(50, 55), CHECKS, True),  # one in ten of its check
+        (range(50, 56), CHECKS, False),
+        (range(51, 100, 2), CHECKS, False),
+        (range(0, 100, 10), CHECKS, True),
+        (range(0, 100, 5), CHECKS, False),
+        # a short check may miss a sample
+        ([51], SHORT, True),
+        ([50, 51], SHORT, False),
+        (range(0, 50, 2), CHECKS[1:], True),  # what is missing between checks was owed to none
     ],
 )
 def test_a_reading_that_lacks_more_than_one_sample_in_ten_of_a_check(
-    missing: Iterable[int], measured: bool
+    missing: Iterable[int], checks: tuple[tuple[str, float, float], ...], measured: bool
 ) -> None:
-    found = patched(missing)
+    found = replace(patched(missing), checks=checks)
     if measured:
         assert found.maximum("power_w") == 1.0
         assert found.vanished() == {}
@@ -183,19 +190,6 @@ def test_which_check_it_was_is_told() -> None:
     values = caught.value.message.values
     assert (values["check"], values["share"], values["most"]) == ("burn.two", "50", "10")
     assert "outside" not in values
-
-
-def test_a_short_check_may_miss_a_sample() -> None:
-    found = GpuHistory("gpu0", patched([51]).points, checks=(("c", 110.0, 110.5),))
-    assert found.maximum("power_w") == 1.0
-    found = GpuHistory("gpu0", patched([50, 51]).points, checks=(("c", 110.0, 110.5),))
-    with pytest.raises(NotMeasured):
-        found.maximum("power_w")
-
-
-def test_what_is_missing_between_the_checks_was_owed_to_none() -> None:
-    found = GpuHistory("gpu0", patched(range(0, 50, 2)).points, checks=CHECKS[1:])
-    assert found.maximum("power_w") == 1.0
 
 
 def test_a_reading_of_once_a_second_is_owed_once_a_second() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -124,3 +126,8 @@ def hold(folder: Path, node: str, word: VerdictWord, hours: float = 1.0) -> str:
     file = verdict(word, run, serial=node, machine_id=node)
     place(folder, node, file, under=run, written=at + timedelta(minutes=1))
     return run
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a report's CSV."""
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Mapping
@@ -14,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from command import assert_refused, printed
-from fleet_verdicts import LESS, Call, ago, place, verdict
+from fleet_verdicts import LESS, Call, ago, place, rows, verdict
 from keys import made_key
 from known import known
 from lxml import etree
@@ -48,10 +46,6 @@ def judge(folder: Path, **more: Any) -> Judged:
 
 def words_of(found: Judged) -> Mapping[str, VerdictWord]:
     return {one.machine: one.verdict for one in found.due}
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
 def only(found: Judged) -> Standing:
@@ -96,23 +90,10 @@ def incident(folder: Path) -> tuple[str, str]:
     return failed, passed
 
 
-def test_a_smoke_run_that_declares_no_gpu_ends_no_fail(fleet: Call, tmp_path: Path) -> None:
-    failed, passed = incident(tmp_path / "fleet")
-    out = printed(fleet("collect", "fleet"), 1)
-    (line,) = (one for one in out if one.startswith("FAIL n1: "))
-    assert failed in line
-    assert passed in line
-    assert fleet("report", "fleet", "--junit", "j.xml", "--csv", "c.csv")[0] == 1
-    suite = etree.parse(tmp_path / "j.xml").find(".//testsuite[@name='n1']")
-    (case,) = suite.iterfind("testcase[@name='n1: verdict']")
-    assert case.find("failure") is not None
-    (row,) = rows(tmp_path / "c.csv")
-    assert (row["verdict"], row["run_id"]) == ("FAIL", failed)
-    assert not (tmp_path / "fleet/n1/ended").exists()
-
-
 def test_an_acceptance_ends_it_and_every_view_says_so(fleet: Call, tmp_path: Path) -> None:
     failed, passed = incident(tmp_path / "fleet")
+    out = printed(fleet("collect", "fleet"), 1)
+    assert any(one.startswith("FAIL n1: ") and failed in one and passed in one for one in out)
     out = printed(fleet("accept", "n1", "fleet", "--reason", f"  {REASON}\n"))
     (path,) = (tmp_path / "fleet/n1").glob("accepted-*.json")
     assert str(path.relative_to(tmp_path)) in out
@@ -235,13 +216,6 @@ def test_a_fail_of_long_ago_stands_behind_a_newer_pass(tmp_path: Path) -> None:
     assert known(one.failed).run_id == failed
     hold(tmp_path, "n1", "PASS", 1950)
     assert only(judge(tmp_path)).verdict == "PASS", "a PASS of long ago ended it"
-
-
-@pytest.mark.parametrize("more", [{"scope": "partial"}, {"declared": msgspec.UNSET}])
-def test_what_ends_no_fail(tmp_path: Path, more: dict[str, Any]) -> None:
-    hold(tmp_path, "n1", "FAIL", 3)
-    hold(tmp_path, "n1", "PASS", 2, **more)
-    assert only(judge(tmp_path)).verdict == "FAIL"
 
 
 def test_a_pass_that_changes_while_it_is_read_ends_nothing(

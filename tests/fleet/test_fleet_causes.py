@@ -134,12 +134,6 @@ def test_what_all_machines_have_is_no_cause() -> None:
     assert len(found.single) == len(ALL)
 
 
-def test_one_flagged_machine_is_no_common_cause() -> None:
-    """However rare its firmware is."""
-    many = {f"m{n}": {"firmware": "odd" if n == 7 else "usual"} for n in range(5000)}
-    assert not find_causes(flags(["m7"], [1]), many, {}).common
-
-
 def test_a_machine_whose_attribute_is_not_read_takes_no_part() -> None:
     some = {name: dict(have) for name, have in ALL.items()}
     for name in sorted(some)[100:]:
@@ -214,11 +208,6 @@ def test_two_machines_are_a_cause_and_one_is_none() -> None:
     (cause,) = find_causes(flags(["m0010", "m0011"], [0]), some, {}).common
     assert cause.attributes == (Attribute("rack", "r5"),)
     assert not find_causes(flags(["m0010"]), some, {}).common
-
-
-def test_one_machine_may_not_have_a_slot_of_its_own() -> None:
-    with pytest.raises(ValueError, match="'slot' is the attribute of cards"):
-        find_causes((), {"a": {"rack": "1"}, "b": {"slot": "2"}}, {})
 
 
 def test_machines_that_are_explained_take_no_further_part() -> None:

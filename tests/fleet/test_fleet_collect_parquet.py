@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from cases import each
 from fleet_verdicts import LAST_NIGHT, NOW, place, run_id, verdict
 from known import known
 from raising import raising
@@ -24,6 +24,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, parquet, verdicts
 from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.verdicts import Series, began
+from acceptance.reports.verdict_json import File
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
@@ -105,31 +106,39 @@ def test_what_could_not_be_read_is_that_of_each_folders_last_collection() -> Non
 # --- the file ---
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    fleet = tmp_path / "fleet"
-    place(fleet, "b", verdict("PASS", values=(1.0, 2.0), serial="b"))
-    place(fleet, "a", verdict("FAIL", values={"copy_h2d": 3.0, "it's": 1e-300}, serial="a"))
-    made = tables(fleet, ("a", "b", "c"))
-    out = tmp_path / "a [b]*? 'c'"
+HOSTILE = "'; DROP TABLE x; --\n\x00\x1b[31m \U0001f600 [a]*"
+CHECKED = Row("m", "FAIL", checks=3, not_passed=(('a.b["c"]', "fail"),), parts=("GPU-1", "中"))
+
+
+@each(
+    "files, due",
+    [
+        (
+            {
+                "b": verdict("PASS", values=(1.0, 2.0), serial="b"),
+                "a": verdict("FAIL", values={"copy_h2d": 3.0, "it's": 1e-300}, serial="a"),
+            },
+            ("a", "b", "c"),
+        ),
+        ({"a": verdict(values={HOSTILE: 1.0}, provenance={"gpu_model": HOSTILE})}, None),
+        ({"a": None}, ("a", "b")),  # nothing was measured
+        ({}, None),  # no machine
+        (None, None),  # checks and GPUs of a machine
+    ],
+)
+def test_what_is_written_is_read(
+    tmp_path: Path, files: dict[str, File | None] | None, due: tuple[str, ...] | None
+) -> None:
+    fleet, out = tmp_path / "fleet", tmp_path / "a [b]*? 'c'"
+    for name, file in (files or {}).items():
+        place(fleet, name, file) if file else (fleet / name).mkdir(parents=True)
+    checked = NightTable((CHECKED,), (), np.empty((1, 0)))
+    made = {NIGHT: checked} if files is None else tables(fleet, due)
     assert parquet.write(out, made) == [out / f"night-{NIGHT}.parquet"]
-    assert same(parquet.read(out / f"night-{NIGHT}.parquet"), made[NIGHT])
+    found = parquet.read(parquet.path_of(out, NIGHT))
+    assert same(found, made[NIGHT])
+    assert found.troubles == made[NIGHT].troubles
     assert sorted(path.name for path in out.iterdir()) == [".lock", f"night-{NIGHT}.parquet"]
-
-
-def test_hostile_texts_are_values(tmp_path: Path) -> None:
-    text = "'; DROP TABLE x; --\n\x00\x1b[31m \U0001f600 [a]*"
-    file = verdict("PASS", values={text: 1.0}, provenance={"gpu_model": text})
-    place(tmp_path / "fleet", "a", file)
-    made = tables(tmp_path / "fleet")
-    (path,) = parquet.write(tmp_path, made)
-    assert same(parquet.read(path), made[NIGHT])
-
-
-def test_a_night_of_nothing_measured_is_read(tmp_path: Path) -> None:
-    (tmp_path / "fleet/a").mkdir(parents=True)
-    made = tables(tmp_path / "fleet", ("a", "b"))
-    parquet.write(tmp_path, made)
-    assert same(parquet.read(parquet.path_of(tmp_path, NIGHT)), made[NIGHT])
 
 
 def test_anyone_can_ask_it(tmp_path: Path) -> None:
@@ -147,20 +156,6 @@ def test_anyone_can_ask_it(tmp_path: Path) -> None:
     ).fetchall() == [("PASS", "NVIDIA H200", 5)]
 
 
-def test_collecting_again_merges(tmp_path: Path) -> None:
-    fleet, out = tmp_path / "fleet", tmp_path / "out"
-    place(fleet, "a", verdict("PASS", values=(1.0,), serial="a"))
-    parquet.write(out, tables(fleet, ("a", "b")))
-    first = parquet.read(parquet.path_of(out, NIGHT))
-    assert [(one.machine, one.verdict) for one in first.rows] == [("a", "PASS"), ("b", "UNJUDGED")]
-    shutil.rmtree(fleet / "a")
-    place(fleet, "b", verdict("FAIL", values=(2.0,), serial="b"))
-    parquet.write(out, tables(fleet, ("a", "b")))
-    again = parquet.read(parquet.path_of(out, NIGHT))
-    assert [(one.machine, one.verdict) for one in again.rows] == [("a", "PASS"), ("b", "FAIL")]
-    assert again.values.tolist() == [[1.0], [2.0]]
-
-
 def test_a_night_that_cannot_be_read_is_left_as_it_is(tmp_path: Path) -> None:
     place(tmp_path / "fleet", "a")
     path = parquet.path_of(tmp_path, NIGHT)
@@ -168,42 +163,6 @@ def test_a_night_that_cannot_be_read_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(WordedError, match="move it away, then collect again"):
         parquet.write(tmp_path, tables(tmp_path / "fleet"))
     assert path.read_bytes() == b"PAR1 torn"
-
-
-def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    path = parquet.path_of(tmp_path, NIGHT)
-    duckdb.sql(f"COPY (SELECT 1 AS x) TO '{path}' (FORMAT parquet)")
-    with pytest.raises(WordedError, match="no file of a night"):
-        parquet.read(path)
-
-
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("verdict", "passed"),
-        ("not_passed", "[["),
-        ("not_passed", '[["gemm","pass"]]'),
-        ("parts", "{}"),
-        ("parts", None),
-    ],
-)
-def test_a_machine_that_was_written_by_somebody_else_is_refused(
-    tmp_path: Path, column: str, value: str | None
-) -> None:
-    (made,) = parquet.write(tmp_path, {"2026-11-25": table(row("PASS"), 1.0)})
-    other = tmp_path / "night-2026-11-24.parquet"
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("CREATE TABLE night AS FROM read_parquet(?)", [str(made)])
-        connection.execute(f"UPDATE night SET {column} = ? WHERE measurement IS NULL", [value])
-        connection.execute(f"COPY night TO '{other}' (FORMAT parquet)")
-    with pytest.raises(WordedError, match="no file of a night"):
-        parquet.read(other)
-
-
-def test_the_checks_and_gpus_of_a_machine_are_kept(tmp_path: Path) -> None:
-    one = Row("m", "FAIL", checks=3, not_passed=(('a.b["c"]', "fail"),), parts=("GPU-1", "中"))
-    (made,) = parquet.write(tmp_path, {"2026-11-25": NightTable((one,), (), np.empty((1, 0)))})
-    assert parquet.read(made).rows == (one,)
 
 
 def test_what_could_not_be_read_is_kept(tmp_path: Path) -> None:
@@ -219,35 +178,43 @@ def test_what_could_not_be_read_is_kept(tmp_path: Path) -> None:
     assert all(str(fleet) in text for _, text in troubles)
 
 
-def test_a_night_without_a_machine_keeps_what_could_not_be_read(tmp_path: Path) -> None:
-    made = tables(tmp_path / "gone")
-    (path,) = parquet.write(tmp_path, made)
-    assert same(parquet.read(path), made[NIGHT])
-    assert parquet.read(path).troubles == made[NIGHT].troubles
-
-
-def _copy(made: Path, query: str, options: str = "") -> Path:
-    """Another night's file, made from what is asked of a file."""
+def _copy(made: Path, query: str, options: str = "", change: str = "") -> Path:
+    """Another night's file, made from what is asked of a file after a change."""
     other = made.with_name("night-2026-11-24.parquet")
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"CREATE TABLE night AS FROM read_parquet('{made}')")
+        if change:
+            connection.execute(f"UPDATE night SET {change} WHERE measurement IS NULL")
         connection.execute(f"COPY ({query}) TO '{other}' (FORMAT parquet{options})")
     return other
 
 
-def test_a_night_that_somebody_copied_does_not_know_what_was_unread(tmp_path: Path) -> None:
-    place(tmp_path / "fleet", "a")
-    (made,) = parquet.write(tmp_path, tables(tmp_path / "fleet"))
-    copied = parquet.read(_copy(made, "SELECT * FROM night"))
-    assert same(copied, parquet.read(made))
-    assert copied.troubles is None
+NIGHT_ROWS = "SELECT * FROM night"
 
 
-def test_what_somebody_else_wrote_of_troubles_is_refused(tmp_path: Path) -> None:
-    (made,) = parquet.write(tmp_path, {"2026-11-25": table(row("PASS"), 1.0)})
-    other = _copy(made, "SELECT * FROM night", ", KV_METADATA {rigproof_troubles: '[1]'}")
+@each(
+    "query, options, change",
+    [
+        ("SELECT 1 AS x", "", ""),
+        (NIGHT_ROWS, ", KV_METADATA {rigproof_troubles: '[1]'}", ""),
+        *(
+            (NIGHT_ROWS, "", change)
+            for change in (
+                *("verdict = 'passed'", "not_passed = '[['", "parts = '{}'", "parts = NULL"),
+                """not_passed = '[["gemm","pass"]]'""",
+            )
+        ),
+    ],
+)
+def test_what_somebody_else_wrote_is_refused(
+    tmp_path: Path, query: str, options: str, change: str
+) -> None:
+    (made,) = parquet.write(tmp_path, {NIGHT: table(row("PASS"), 1.0)})
     with pytest.raises(WordedError, match="no file of a night"):
-        parquet.read(other)
+        parquet.read(_copy(made, query, options, change))
+    copied = parquet.read(_copy(made, NIGHT_ROWS))
+    assert same(copied, parquet.read(made))
+    assert copied.troubles is None, "of a copy nobody knows what was not read"
 
 
 def test_a_disk_that_does_not_take_it_changes_nothing(
@@ -289,7 +256,7 @@ def test_a_collector_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         place(fleet, f"m{number:02}", file)
     made = tables(fleet)
     path = parquet.path_of(out, NIGHT)
-    for step in range(4):
+    for step in (0, 2):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TZ": "UTC"}
         argv = [sys.executable, "-c", COLLECTOR, str(fleet), str(out)]
         with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as running:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each
 from fleet_verdicts import Call, ago, place, verdict
 
 from acceptance import resources
@@ -96,38 +97,11 @@ def test_only_the_last_nights_count() -> None:
     assert (found.flags, found.nights) == ((), ("2026-11-23", "2026-11-24", "2026-11-25"))
 
 
-def test_a_rate_that_is_higher_than_the_others_is_none() -> None:
-    assert not both(table(even(8, but={(3, 5): 900.0}))).flags
-
-
-def test_of_a_time_more_is_worse() -> None:
-    values = even(8, 1000.0, but={3: 2000.0, 4: 500.0})
-    series = rates("a_latency", "ns")
-    assert {machine for machine, _ in flagged(both(table(values, series=series)))} == {"m03"}
-
-
-@pytest.mark.parametrize("unit", ["GiB", "degC", "W", "MHz", "count", "ratio", "MT/s"])
-def test_what_is_no_rate_is_not_compared(unit: str) -> None:
-    found = both(table(even(8, but={3: 100.0}), series=rates("anything", unit)))
-    assert (found.flags, found.apart) == ((), ())
-
-
 def test_a_counter_of_a_whole_life_is_not_compared() -> None:
     never = [name for name, one in BOOK.families.by_name.items() if one.exempt or one.incomparable]
     assert never
     for name in never:
         assert not comparison._columns(rates(name, "GB/s"), BOOK, virtual=False)[1]
-
-
-@pytest.mark.parametrize(
-    "fact", ["gpu_model", "gpus", "nvidia_driver", "image_inputs", "station", "rigproof", "virtual"]
-)
-def test_machines_that_differ_are_not_compared(fact: str) -> None:
-    """Those with an older driver are all slower: none of them is an outlier."""
-    values = even(16, but=dict.fromkeys(range(8, 16), 500.0))
-    found = both(table(values, lambda n: {fact: "old"} if n >= 8 else {}))
-    assert not found.flags
-    assert found.compared == 16
 
 
 def test_an_image_of_ours_is_known_by_its_inputs() -> None:
@@ -140,13 +114,6 @@ def test_an_image_of_ours_is_known_by_its_inputs() -> None:
     assert found.uncompared == tuple(f"m{n:02d}" for n in range(8))
     assert found.compared == 0
     assert said(found)[-1].startswith("no equal machine to compare with: m00, m01")
-
-
-def test_vms_have_a_noise_of_their_own() -> None:
-    values = even(8, 50.0, but={(3, 5): 44.0})
-    series = rates("copy_h2d", "GB/s")
-    assert flagged(both(table(values, series=series)))
-    assert not flagged(both(table(values, lambda _: {"virtual": "yes"}, series=series)))
 
 
 def test_of_two_machines_none_is_blamed() -> None:
@@ -192,14 +159,29 @@ def test_a_slow_position_in_all_machines_is_one_cause() -> None:
     assert "other values" not in second
 
 
-def test_firmware_that_differs_in_a_batch_is_listed() -> None:
-    found = both(
-        table(even(6), lambda n: {"gpu_vbios": "96.2"} if n == 4 else {"bios_version": "1"})
-    )
-    assert said(found) == [
-        "NVIDIA H200: bios_version differs: 1 on most, not read on m04",
-        "NVIDIA H200: gpu_vbios differs: 96.1 on most, 96.2 on m04",
-    ]
+@each(
+    "count, facts, told",
+    [
+        (
+            6,
+            lambda n: {"gpu_vbios": "96.2"} if n == 4 else {"bios_version": "1"},
+            [
+                "bios_version differs: 1 on most, not read on m04",
+                "gpu_vbios differs: 96.1 on most, 96.2 on m04",
+            ],
+        ),
+        # no version has the most machines
+        (
+            4,
+            lambda n: {"gpu_vbios": f"96.{n % 2}"},
+            ["gpu_vbios differs: 96.0 on m00, m02, 96.1 on m01, m03"],
+        ),
+    ],
+)
+def test_firmware_that_differs_in_a_batch_is_listed(
+    count: int, facts: Callable[[int], Mapping[str, str]], told: list[str]
+) -> None:
+    assert said(both(table(even(count), facts))) == [f"NVIDIA H200: {one}" for one in told]
 
 
 def test_a_night_that_only_names_missing_machines_is_none() -> None:
@@ -211,27 +193,57 @@ def test_a_night_that_only_names_missing_machines_is_none() -> None:
     assert (flagged(found), found.nights) == ({("m03", "gpu5")}, (FIRST, SECOND))
 
 
-def test_where_no_version_has_the_most_machines_all_are_listed() -> None:
-    found = both(table(even(4), lambda n: {"gpu_vbios": f"96.{n % 2}"}))
-    assert said(found) == [
-        "NVIDIA H200: gpu_vbios differs: 96.0 on m00, m02, 96.1 on m01, m03",
-    ]
+def fact_of_half(fact: str) -> Callable[[int], Mapping[str, str]]:
+    """Half of sixteen machines differ in this."""
+    return lambda n: {fact: "old"} if n >= 8 else {}
+
+
+PLAIN: Callable[[int], Mapping[str, str]] = lambda _: {}  # noqa: E731
+SLOW_HOST = (*rates()[:-1], Series("link.nccl", "collective_all_reduce", parts.GPUS, "GB/s"))
+CARD = even(8, 50.0, but={(3, 5): 44.0})
+UNITS = ("GiB", "degC", "W", "MHz", "count", "ratio", "MT/s")
+FACTS = ("gpu_model", "gpus", "nvidia_driver", "image_inputs", "station", "rigproof", "virtual")
+
+
+@each(
+    "values, facts, series, slow",
+    [
+        (even(8, but={(3, 5): 900.0}), PLAIN, rates(), []),  # higher than the others
+        (
+            even(8, 1000.0, but={(3, 5): 2000.0, 4: 500.0}),
+            PLAIN,
+            rates("a_latency", "ns"),
+            ["gpu5"],
+        ),
+        *((even(8, but={3: 100.0}), PLAIN, rates("anything", unit), []) for unit in UNITS),
+        (CARD, PLAIN, rates("copy_h2d", "GB/s"), ["gpu5"]),
+        # VMs have a noise of their own
+        (CARD, lambda _: {"virtual": "yes"}, rates("copy_h2d", "GB/s"), []),
+        # those with an older driver are all slower: none of them is an outlier
+        *(
+            (even(16, but=dict.fromkeys(range(8, 16), 500.0)), fact_of_half(fact), rates(), [])
+            for fact in FACTS
+        ),
+        (even(8, but={3: 500.0}), PLAIN, SLOW_HOST, [*(f"gpu{n}" for n in range(7)), "gpus"]),
+    ],
+)
+def test_what_is_slower_than_its_equals(
+    values: Floats,
+    facts: Callable[[int], Mapping[str, str]],
+    series: tuple[Series, ...],
+    slow: list[str],
+) -> None:
+    found = both(table(values, facts, series))
+    assert flagged(found) == {("m03", part) for part in slow}
+    assert [one.machine for one in found.causes.single] == ["m03"][: len(slow)]
+    assert found.apart == ()
 
 
 def test_a_machine_of_unknown_model_is_compared_with_nobody() -> None:
     night = table(even(4))
     rows = (replace(night.rows[0], groups=()), *night.rows[1:])
     found = both(replace(night, rows=rows))
-    assert found.uncompared == ("m00",)
-    assert said(found) == ["no equal machine to compare with: m00"]
-
-
-def test_a_slow_host_has_no_slot() -> None:
-    values = even(8, but={3: 500.0})
-    series = (*rates()[:-1], Series("link.nccl", "collective_all_reduce", parts.GPUS, "GB/s"))
-    found = both(table(values, series=series))
-    assert {part for _, part in flagged(found)} == {*(f"gpu{n}" for n in range(7)), "gpus"}
-    assert [one.machine for one in found.causes.single] == ["m03"]
+    assert (found.uncompared, len(said(found))) == (("m00",), 1)
 
 
 def test_machines_that_are_new_cannot_be_slow_yet() -> None:

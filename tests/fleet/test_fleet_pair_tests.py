@@ -143,22 +143,29 @@ def test_a_pair_is_slow_beyond_the_limit_alone() -> None:
     assert found.passed[pair] is False
 
 
-def test_of_an_even_number_of_others_the_worse_counts() -> None:
-    assert judged(of_rates([6.0, 7.0, 10.0])).slow == {}
-    assert list(judged(of_rates([6.0, 10.0, 10.0])).slow) == [("n0000", "n0001")]
-
-
-def test_of_two_pairs_none_is_blamed() -> None:
-    found = judged(of_rates([10.0, 5.0]))
-    assert found.slow == {}
-    assert list(found.apart) == [("n0002", "n0003")]
-    assert (found.verdict, found.bad) == ("UNJUDGED", ())
-    assert judged(of_rates([10.0, 9.0])).verdict == "PASS"
-
-
-def test_one_pair_has_nothing_to_compare_with() -> None:
-    found = judged(of_rates([10.0]))
-    assert (found.compared, found.verdict) == (False, "PASS")
+@each(
+    "rates, verdict, slow, apart",
+    [
+        ([], "UNJUDGED", [], []),
+        ([10.0], "PASS", [], []),  # it has nothing to compare with
+        # of two pairs none is blamed
+        ([10.0, 9.0], "PASS", [], []),
+        ([10.0, 5.0], "UNJUDGED", [], [("n0002", "n0003")]),
+        # of an even number of others the worse counts
+        ([6.0, 7.0, 10.0], "PASS", [], []),
+        ([6.0, 10.0, 10.0], "UNJUDGED", [("n0000", "n0001")], []),
+    ],
+)
+def test_few_pairs(
+    rates: list[float],
+    verdict: str,
+    slow: list[tuple[str, str]],
+    apart: list[tuple[str, str]],
+) -> None:
+    found = judged(of_rates(rates), 2 * len(rates) or 2)
+    assert (found.verdict, found.bad) == (verdict, ())
+    assert (list(found.slow), list(found.apart)) == (slow, apart)
+    assert found.compared == (len(rates) > 1)
 
 
 def all_tested(count: int, rate: Callable[[NodePair], Half]) -> Judged:
@@ -316,10 +323,6 @@ def test_a_link_that_never_worked_is_bad() -> None:
     ]
     found = judged(tests)
     assert (found.verdict, found.blame.links) == ("FAIL", (("n0004", "n0005"),))
-
-
-def test_nothing_tested_is_no_pass() -> None:
-    assert judged([], 2).verdict == "UNJUDGED"
 
 
 def test_a_broken_file_of_limits_names_the_entry(tmp_path: Path) -> None:

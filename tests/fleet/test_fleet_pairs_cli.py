@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pair_outputs
 import pytest
 from cases import each
 from executable import executable
@@ -22,8 +25,9 @@ from acceptance import resources
 from acceptance.__main__ import main
 from acceptance.fleet import pair_tests
 from acceptance.process import command
+from acceptance.process.command import ProgramResult
 
-HERE = Path(__file__).parent
+LOAD = Path(pair_outputs.__file__)
 TEST = re.compile(r"test=\w+,\w+,[0-9a-f]{16} ")
 
 
@@ -38,7 +42,7 @@ class Site:
 
     @property
     def launch(self) -> str:
-        load = [sys.executable, str(HERE / "pair_outputs.py"), str(self.folder)]
+        load = [sys.executable, str(LOAD), str(self.folder)]
         return f"{shlex.join(['env', f'PYTHONPATH={PYTHONPATH}', *load])} {{node}}"
 
     def node(self, name: str, **how: Any) -> None:
@@ -60,11 +64,37 @@ class Site:
         return (self.folder / "log").read_text().splitlines()
 
 
+class Played:
+    """The program of a node, played in this process."""
+
+    def __init__(self, argv: Sequence[str], **_: object) -> None:
+        folder, node, *rest = argv[argv.index(str(LOAD)) + 1 :]
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = pair_outputs.main(Path(folder), node, rest)
+        self.done = ProgramResult(tuple(argv), code, out.getvalue(), err.getvalue(), 0.1)
+
+    def wait(self) -> ProgramResult:
+        return self.done
+
+
+@pytest.fixture
+def real() -> None:
+    """The programs are started as those of a site."""
+
+
+@pytest.fixture(autouse=True)
+def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "real" not in request.fixturenames:
+        monkeypatch.setattr(command, "start", Played)
+
+
 @pytest.fixture
 def site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Site:
     return Site(tmp_path, capsys)
 
 
+@pytest.mark.usefixtures("real")
 def test_sound_nodes_pass_in_one_round(site: Site) -> None:
     assert site.run("--out", str(site.folder), "--backend", "gloo", "--within", "60", count=6) == 0
     assert site.out.splitlines()[:2] == ["round 1: 3 pairs", "PASS: 6 nodes, 3 tests"]
@@ -87,44 +117,76 @@ def test_sound_nodes_pass_in_one_round(site: Site) -> None:
     assert len({test for *_, test in started}) == 3
 
 
+GOOD: dict[str, Any] = {"bad_nodes": [], "bad_links": []}
+BAD = {**GOOD, "bad_nodes": ["n4"]}
+NAMED = "bad node: n4\nFAIL: 8 nodes, 6 tests\n"
+
+
 @each(
-    "how, code, word, said",
+    "nodes, count, code, kept, said",
     [
-        ({"wrong": 2}, 1, "bad_nodes", "n4: 2 wrong elements"),
-        ({"slow": 0.5}, 1, "bad_nodes", "all_reduce: 5 GB/s, 50 % below the other pairs (10 GB/s)"),
-        ({"dies": 1}, 1, "bad_nodes", "n4: its program ended with exit code 9"),
-        ({"absent": 1}, 3, "not_reached", "n4: its program ended with exit code 255"),
+        ({"n4": {"wrong": 2}}, 8, 1, BAD, ["n4: 2 wrong elements", NAMED]),
         (
-            {"inject": "wrong"},
-            1,
-            "bad_nodes",
-            "n4: its program had a fault injected on purpose (wrong)",
+            {"n4": {"slow": 0.5}},
+            *(8, 1, BAD),
+            ["all_reduce: 5 GB/s, 50 % below the other pairs (10 GB/s)", NAMED],
+        ),
+        ({"n4": {"dies": 1}}, 8, 1, BAD, ["n4: its program ended with exit code 9", NAMED]),
+        (
+            {"n4": {"absent": 1}},
+            *(8, 3, {**GOOD, "not_reached": ["n4"]}),
+            [
+                "n4: its program ended with exit code 255",
+                "not judged: n4: its program never reached another node's",
+                "8 nodes, 6 tests\n",
+            ],
+        ),
+        (
+            {"n4": {"inject": "wrong"}},
+            *(8, 1, BAD),
+            ["n4: its program had a fault injected on purpose (wrong)", NAMED],
+        ),
+        # a link is named where both its nodes are good
+        (
+            {"n4": {"slow": 0.5, "with": "n3"}},
+            *(8, 1, {**GOOD, "bad_links": [["n3", "n4"]]}),
+            ["bad link: n3 - n4\nFAIL: 8 nodes, 6 tests\n"],
+        ),
+        # it is in both of the tests that would do for nodes that are alike
+        (
+            {"n2": {"slow": 0.5}},
+            *(3, 3, {**GOOD, "verdict": "UNJUDGED"}),
+            [
+                "50 % below the other pairs (10 GB/s); limit 20 %",
+                "n1 and n2 are slower than another pair",
+                "UNJUDGED: 3 nodes, 3 tests\n",
+            ],
+        ),
+        (
+            *({}, 2, 0, {**GOOD, "verdict": "PASS"}),
+            ["no other pair to compare rates with: only the results were verified"],
         ),
     ],
 )
-def test_a_bad_node_is_named_in_two_more_tests(
-    how: dict[str, Any], code: int, word: str, said: str, tmp_path_factory: Any, capsys: Any
+def test_what_is_bad_is_named_in_two_more_tests(
+    nodes: dict[str, dict[str, Any]],
+    count: int,
+    code: int,
+    kept: dict[str, Any],
+    said: list[str],
+    tmp_path_factory: Any,
+    capsys: Any,
 ) -> None:
     site = Site(tmp_path_factory.mktemp("site"), capsys)
-    site.node("n4", **how)
-    assert site.run("--out", str(site.folder), count=8) == code
-    found = site.file()
-    assert (found[word], found["bad_links"]) == (["n4"], [])
-    assert len(found["tests"]) == 8 / 2 + 2
-    assert said in site.out
-    closing = (
-        "not judged: n4: its program never reached another node's" if code == 3 else "bad node: n4"
-    )
-    assert closing in site.out
+    for name, how in nodes.items():
+        site.node(name, **how)
+    assert site.run("--out", str(site.folder), count=count) == code
+    assert site.file().items() >= kept.items()
+    for text in said:
+        assert text in site.out
 
 
-def test_a_link_is_named_where_both_its_nodes_are_good(site: Site) -> None:
-    site.node("n4", slow=0.5, **{"with": "n3"})
-    assert site.run("--out", str(site.folder), count=8) == 1
-    assert site.file()["bad_links"] == [["n3", "n4"]]
-    assert "bad link: n3 - n4\nFAIL: 8 nodes, 6 tests\n" in site.out
-
-
+@pytest.mark.usefixtures("real")
 def test_a_program_that_hangs_is_ended_at_its_deadline(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,23 +195,6 @@ def test_a_program_that_hangs_is_ended_at_its_deadline(
     assert site.run("--within", "2", count=2) == 3
     assert "n1 or n2 or their link is bad" in site.out
     assert "n2: its program did not end within 2 s" in site.out or "n2: its program" in site.out
-
-
-def test_of_two_pairs_that_differ_none_is_blamed(site: Site) -> None:
-    site.node("n4", slow=0.5)
-    assert site.run(count=4) == 3
-    assert "n3 and n4 are slower than another pair" in site.out
-    assert "all_gather: 5 GB/s, 50 % below the other pairs (10 GB/s); limit 20 %" in site.out
-
-
-def test_a_slow_node_of_three_is_no_pass(site: Site) -> None:
-    """It is in both of the tests that would do for nodes that are alike."""
-    site.node("n2", slow=0.5)
-    assert site.run("--out", str(site.folder), count=3) == 3
-    assert "50 % below the other pairs (10 GB/s); limit 20 %" in site.out
-    assert "n1 and n2 are slower than another pair" in site.out
-    assert "UNJUDGED: 3 nodes, 3 tests\n" in site.out
-    assert [bool(one["apart"]) for one in site.file()["tests"]].count(True) == 2
 
 
 def test_pairs_that_differ_too_much_are_no_pass(
@@ -165,11 +210,6 @@ def test_pairs_that_differ_too_much_are_no_pass(
     assert "all_reduce: the pairs differ too much to judge it: limit by their spread " in site.out
     assert site.file()["too_wide"].keys() == pair_tests.RATES.keys()
     assert site.file()["verdict"] == "UNJUDGED"
-
-
-def test_one_pair_has_no_rate_to_compare_with(site: Site) -> None:
-    assert site.run(count=2) == 0
-    assert "no other pair to compare rates with: only the results were verified" in site.out
 
 
 def test_nodes_are_reached_at_their_addresses_and_so_many_at_once(site: Site) -> None:
@@ -194,6 +234,7 @@ def test_in_chinese(site: Site) -> None:
     assert "bad" not in site.out
 
 
+@pytest.mark.usefixtures("real")
 def test_an_allocation_of_slurm_is_tested_by_srun(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +329,7 @@ def test_a_launcher_that_is_missing_is_named(site: Site) -> None:
     assert "no-ssh" in site.err
 
 
+@pytest.mark.usefixtures("real")
 def test_what_was_started_is_ended_where_a_program_cannot_start(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

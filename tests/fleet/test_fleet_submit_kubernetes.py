@@ -19,6 +19,7 @@ from fleet_verdicts import Call, hold
 from kustomized import KUBECTL, site
 
 from acceptance.core.verdict import VerdictWord
+from acceptance.process import command
 
 # What needs no cluster is kubectl's own.
 FAKE = """\
@@ -69,6 +70,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
         FAKE.format(folder=shlex.quote(str(folder)), kubectl=shlex.quote(str(KUBECTL))),
     )
     monkeypatch.setenv("PATH", os.pathsep.join([str(fake.parent), os.environ["PATH"]]))
+    monkeypatch.setattr(command, "under_reaper", list)  # the script leaves nothing running
     return Cluster(folder)
 
 
@@ -163,11 +165,22 @@ def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path
     runs(held, "died", ("PASS", 5), ("UNJUDGED", -3))
     runs(held, "doubt", ("FAIL", 5), ("UNJUDGED", -3))
     waiting = [node(name, taint="rigproof/failed") for name in ("repaired", "died")]
-    cluster.holds("nodes", [node("stands"), node("old"), node("doubt"), *waiting])
+    nodes = [node("stands"), node("old"), node("doubt"), node("cpu-1", 0), *waiting]
+    cluster.holds("nodes", nodes)
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(held))
+
+    def marks() -> list[str]:
+        return [one for one in cluster.calls if one.startswith(("label", "taint"))]
+
+    assert (call(*argv)[0], marks()) == (0, []), "only where they are asked for"
+    code, lines, _ = call(*argv, "--label", "--taint", "--dry-run")
+    assert (code, marks()) == (0, [])
+    assert kinds(list(yaml.safe_load_all("\n".join(lines))))[1:] == ["Job"] * 3
     assert call(*argv, "--label", "--taint")[0] == 0
     assert nodes_of(cluster.applied) == ["old", "doubt", "died"]
-    assert [one for one in cluster.calls if one.startswith(("label", "taint"))] == [
+    asked = [one.removeprefix("# kubectl ") for one in lines if one.startswith("#")]
+    assert marks() == asked
+    assert asked == [
         "label nodes stands old doubt rigproof/verdict=FAIL --overwrite",
         "label nodes repaired rigproof/verdict=PASS --overwrite",
         "label nodes died rigproof/verdict=UNJUDGED --overwrite",
@@ -246,41 +259,6 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
     assert lines[0].startswith("no node of the cluster has GPUs")
     assert not cluster.applied
     assert "get nodes -o json -l gpu=yes" in cluster.calls
-
-
-def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
-    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "repaired": "PASS"}
-    for name, word in words.items():
-        hold(tmp_path / "verdicts", name, word, 3)
-    cluster.holds(
-        "nodes",
-        [
-            node("good"),
-            node("bad"),
-            node("new"),
-            node("cpu-1", 0),
-            *(node(name, taint="rigproof/failed") for name in ("repaired", "waits")),
-        ],
-    )
-    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
-
-    def marks() -> list[str]:
-        return [one for one in cluster.calls if one.startswith(("label", "taint"))]
-
-    assert call(*argv)[0] == 0
-    code, lines, _ = call(*argv, "--label", "--taint", "--dry-run")
-    assert (code, marks()) == (0, [])
-    asked = [one.removeprefix("# kubectl ") for one in lines if one.startswith("#")]
-    assert kinds(list(yaml.safe_load_all("\n".join(lines)))) == ["ConfigMap", "Job", "Job"]
-    assert call(*argv, "--label", "--taint")[0] == 0
-    assert marks() == asked
-    assert asked == [
-        "label nodes good repaired rigproof/verdict=PASS --overwrite",
-        "label nodes bad rigproof/verdict=FAIL --overwrite",
-        "label nodes new waits rigproof/verdict=UNJUDGED --overwrite",
-        "taint nodes bad rigproof/failed=:NoSchedule",
-        "taint nodes repaired rigproof/failed:NoSchedule-",
-    ]
 
 
 @pytest.mark.parametrize("option", ["--label", "--taint", "--signer", "--fresh"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import kubernetes_validate
 import pytest
+from cases import each
 from clusters import as_list, created, devices, job, node
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,80 +41,79 @@ def printed(folder: Path) -> str:
     return "\n".join(json.dumps(one, indent=4) for one in build(folder))
 
 
-def refusals(
-    *cluster: dict[str, object],
-    names: tuple[str, ...] | None = None,
-    lent: frozenset[str] | None = None,
-    jobs: dict[str, str] | None = None,
-    tested: dict[str, Row] | None = None,
-) -> tuple[list[str], dict[str, str], list[str]]:
-    """The nodes that are chosen, why the others are not, and which of these are harmless."""
-    found = kubernetes.nodes(as_list(cluster))
-    chosen, refused = kubernetes.choose(found, names, lent, jobs or {}, tested or {})
-    return (
-        [one.name for one in chosen],
-        {one.node: one.why.code for one in refused},
-        [one.node for one in refused if one.harmless],
-    )
-
-
-def test_nodes_that_cannot_be_tested_are_named() -> None:
-    chosen, refused, harmless = refusals(
-        node("gpu-1"),
-        node("gpu-2", cordoned=True),
-        node("gpu-3", ready="False"),
-        node("gpu-4", ready="Unknown", cordoned=True),
-        node("gpu-5", 0, all_gpus=8),
-        node("cpu-1", 0),
-    )
-    assert chosen == ["gpu-1"]
-    assert refused == {
-        "gpu-2": "kubernetes_cordoned",
-        "gpu-3": "kubernetes_not_ready",
-        "gpu-4": "kubernetes_not_ready",
-        "gpu-5": "kubernetes_no_gpus",
-    }
-    assert harmless == []
-
-
-def test_a_node_without_a_condition_is_not_ready() -> None:
-    silent = node("gpu-1")
-    silent["status"]["conditions"] = []
-    assert refusals(silent)[1] == {"gpu-1": "kubernetes_not_ready"}
-
-
-def test_a_tested_node_and_one_with_a_job_are_left_alone() -> None:
-    chosen, refused, harmless = refusals(
-        node("gpu-1"),
-        node("gpu-2", cordoned=True),
-        node("gpu-3"),
-        jobs={"gpu-3": "rigproof-gpu-3"},
-        tested={
-            "gpu-1": Row("gpu-1", "PASS", profile="accept", caveats=("no GPU declared",)),
-            "gpu-2": Row("gpu-2", "FAIL"),
-        },
-    )
-    assert (chosen, harmless) == ([], ["gpu-1", "gpu-2", "gpu-3"])
-    assert refused["gpu-3"] == "kubernetes_job_there"
-
-
-def test_the_nodes_that_are_named_are_due() -> None:
-    chosen, refused, harmless = refusals(
-        node("gpu-1"), node("gpu-2"), node("cpu-1", 0), names=("gpu-2", "cpu-1", "gone")
-    )
-    assert chosen == ["gpu-2"]
-    assert refused == {"cpu-1": "kubernetes_no_gpus", "gone": "kubernetes_no_node"}
-    assert harmless == []
-
-
-def test_with_claims_the_driver_says_which_nodes_have_gpus() -> None:
-    slices = as_list(
+SILENT = node("gpu-1")
+SILENT["status"]["conditions"] = []
+LENT = kubernetes.with_devices(
+    as_list(
         [devices("gpu-1"), devices("nic-1", "dra.net"), devices(None), devices("gpu-3", count=0)]
     )
-    lent = kubernetes.with_devices(slices)
-    assert lent == {"gpu-1"}
-    chosen, refused, _ = refusals(node("gpu-1", 0), node("nic-1", 0), node("gpu-3", 8), lent=lent)
-    assert (chosen, refused) == (["gpu-1"], {})
+)
+
+
+@each(
+    "cluster, given, chosen, refused, harmless",
+    [
+        (
+            [
+                *(node("gpu-1"), node("gpu-2", cordoned=True), node("gpu-3", ready="False")),
+                node("gpu-4", ready="Unknown", cordoned=True),
+                *(node("gpu-5", 0, all_gpus=8), node("cpu-1", 0)),
+            ],
+            {},
+            ["gpu-1"],
+            {
+                "gpu-2": "kubernetes_cordoned",
+                "gpu-3": "kubernetes_not_ready",
+                "gpu-4": "kubernetes_not_ready",
+                "gpu-5": "kubernetes_no_gpus",
+            },
+            [],
+        ),
+        ([SILENT], {}, [], {"gpu-1": "kubernetes_not_ready"}, []),
+        (
+            [node("gpu-1"), node("gpu-2", cordoned=True), node("gpu-3")],
+            {
+                "jobs": {"gpu-3": "rigproof-gpu-3"},
+                "tested": {
+                    "gpu-1": Row("gpu-1", "PASS", profile="accept", caveats=("no GPU declared",)),
+                    "gpu-2": Row("gpu-2", "FAIL"),
+                },
+            },
+            [],
+            {
+                "gpu-1": "kubernetes_fresh",
+                "gpu-2": "kubernetes_fresh",
+                "gpu-3": "kubernetes_job_there",
+            },
+            ["gpu-1", "gpu-2", "gpu-3"],
+        ),
+        (
+            [node("gpu-1"), node("gpu-2"), node("cpu-1", 0)],
+            {"names": ("gpu-2", "cpu-1", "gone")},
+            ["gpu-2"],
+            {"cpu-1": "kubernetes_no_gpus", "gone": "kubernetes_no_node"},
+            [],
+        ),
+        ([node("gpu-1", 0), node("nic-1", 0), node("gpu-3", 8)], {"lent": LENT}, ["gpu-1"], {}, []),
+    ],
+    told=[
+        *("what cannot be tested is named", "a node without a condition is not ready"),
+        *("a tested one and one with a Job are left alone", "those that are named are due"),
+        "with claims the driver says which have GPUs",
+    ],
+)
+def test_the_nodes_that_are_tested(
+    cluster: list[dict[str, object]],
+    given: dict[str, Any],
+    chosen: list[str],
+    refused: dict[str, str],
+    harmless: list[str],
+) -> None:
+    asked = {"names": None, "lent": None, "jobs": {}, "tested": {}, **given}
+    found, others = kubernetes.choose(kubernetes.nodes(as_list(cluster)), *asked.values())
+    assert [one.name for one in found] == chosen
+    assert {one.node: one.why.code for one in others} == refused
+    assert [one.node for one in others if one.harmless] == harmless
 
 
 def test_jobs_that_have_ended_do_not_count() -> None:

@@ -162,20 +162,6 @@ def test_each_node_once_in_waves_and_not_again(site: Site) -> None:
     assert site.log() == log
 
 
-def test_a_licence_that_the_site_has_not_defined_is_refused(site: Site) -> None:
-    told = site.submit("--licence", "burnin", code=2)
-    assert told.startswith("rigproof: Slurm knows no licence burnin: ")
-    assert told.count("\n") == 1
-    assert site.cluster.ask("squeue", "-h") == ""
-
-
-def test_a_second_call_submits_no_node_twice(site: Site) -> None:
-    (site.home / "hangs-n1").touch()
-    assert "submitted: n1 (" in site.submit("--nodes", "n[1-2]")
-    until(lambda: "began n1 none" in site.log(), 20, "n1's job")
-    assert "a job waits or runs already: n1" in site.submit("--nodes", "n1")
-
-
 def test_two_calls_at_once_submit_no_node_twice(site: Site) -> None:
     for number in range(1, 5):
         (site.home / f"hangs-n{number}").touch()

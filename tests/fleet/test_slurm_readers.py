@@ -17,6 +17,7 @@ from cases import each
 from executable import executable
 from fleet_verdicts import LESS, ago, verdict
 from hypothesis import HealthCheck, given, strategies
+from thoroughness import examples
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
@@ -70,27 +71,6 @@ def whole(readers: Path, folder: Path) -> list[str]:
     return words
 
 
-@each(
-    "word, more, shown",
-    [
-        ("PASS", {}, "PASS"),
-        ("FAIL", {}, "FAIL"),
-        ("UNJUDGED", {}, "UNJUDGED"),
-        ("PASS", {"scope": "partial"}, "PARTIAL"),
-        ("UNJUDGED", {"scope": "partial"}, "PARTIAL"),
-        ("FAIL", {"scope": "partial"}, "FAIL"),
-    ],
-)
-def test_the_word_and_the_age(
-    readers: Path, tmp_path: Path, word: VerdictWord, more: dict[str, object], shown: str
-) -> None:
-    folder = tmp_path / f"{word}-{'-'.join(more)}"
-    run, _ = hold(folder, word, hours=2.0, **more)
-    found, age, named = read(readers, folder)
-    assert (found, named) == (shown, run)
-    assert 7200 <= int(age) < 7300
-
-
 def test_the_newest_verdict_counts(readers: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     hold(runs, "UNJUDGED", hours=3.0)
@@ -98,17 +78,6 @@ def test_the_newest_verdict_counts(readers: Path, tmp_path: Path) -> None:
     (runs / ".2099-01-01T00-00-00Z-0001").mkdir()
     (runs / "latest").symlink_to(run)
     assert read(readers, runs)[::2] == ["PASS", run]
-
-
-@pytest.mark.parametrize(("word", "said"), [("PASS", "TORN"), ("FAIL", "FAIL")])
-def test_a_newer_run_without_a_verdict(
-    readers: Path, tmp_path: Path, word: VerdictWord, said: str
-) -> None:
-    """The machine died in it, or it has not ended: it ends no FAIL, and leaves no PASS."""
-    runs = tmp_path / "runs"
-    hold(runs, word, hours=2.0)
-    (runs / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-0001").mkdir()
-    assert read(readers, runs)[0] == said
 
 
 # The words of a machine's runs, the newest last: `-` has no verdict, `torn` a part of one; `part`
@@ -148,6 +117,11 @@ def hold_all(folder: Path, history: Sequence[str], hours: float) -> None:
 @each(
     "history, said",
     [
+        *((word, word) for word in ("PASS", "FAIL", "UNJUDGED")),
+        *((f"{word}/part", "PARTIAL") for word in ("PASS", "UNJUDGED")),
+        ("FAIL/part", "FAIL"),
+        ("PASS -", "TORN"),
+        ("FAIL -", "FAIL"),
         ("FAIL UNJUDGED", "FAIL"),
         ("FAIL PASS/part", "FAIL"),
         ("FAIL torn", "FAIL"),
@@ -268,7 +242,9 @@ def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path:
 
 
 @hypothesis.settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     history=strategies.lists(strategies.sampled_from(RUNS), min_size=1, max_size=6),

@@ -90,12 +90,18 @@ def test_a_wheel_has_the_digest_of_its_checkout(
     assert provenance.package_digest() != before
 
 
-def test_the_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert provenance.commit() is None
+def committed(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Make it a repository of one commit; the beginning of a call of git in it."""
     monkeypatch.setenv("HOME", str(checkout))
     git = ["git", "-C", str(checkout), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
         subprocess.run([*git, *words], check=True)
+    return git
+
+
+def test_the_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert provenance.commit() is None
+    git = committed(checkout, monkeypatch)
     head = subprocess.run(
         [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -128,10 +134,7 @@ def test_the_version_of_a_checkout(checkout: Path, monkeypatch: pytest.MonkeyPat
         return done.stdout.strip()
 
     assert of_wheel() == "0.0.0.dev0+unknown"
-    monkeypatch.setenv("HOME", str(checkout))
-    git = ["git", "-C", str(checkout), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
-        subprocess.run([*git, *words], check=True)
+    git = committed(checkout, monkeypatch)
     assert provenance.version() == of_wheel()
     assert provenance.version().startswith("0.0.0.dev1+g")
     subprocess.run([*git, "tag", "v1.2.3"], check=True)

@@ -62,13 +62,22 @@ EVERY: tuple[Body, ...] = (
     record.Event(
         "xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, Function("0000:01:00.0"), 12.5
     ),
+    record.Event("Xid", "fatal", "t", "m", "a", code="79", boot_s=1.5, source="nvml"),
+    record.Event(
+        *("xid", "warning", "t", "m", "a", 45),
+        suspicion=record.Suspicion(Gpu(0), 7, "x", consequence=True),
+    ),
     record.Event(
         "oom", "error", "Out of memory", "no RAM left", "fill less", "oom", hardware=False
     ),
     evidence.Sample(
         {"cpu_temperature_c": 54.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 61.0}
     ),
+    evidence.Sample({"power_w": 612.5}, component=Gpu(0)),
     evidence.Refused(Gpu(0), {"power_w": "Unknown Error"}),
+    record.ForeignProcess(Gpu(1), 125.5, None, None, None),
+    record.Stopped(session="gpu-load"),
+    record.RunClosed(None, False, {}, "killed"),
     record.Note("something", trouble=True),
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
     record.Postponed(("python3 holds gpu0",), 2, 8),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from known import known
 from runs import until
 
 from acceptance.process import reaper
@@ -110,26 +111,14 @@ def contained() -> Iterator[Callable[..., Contained]]:
             continue
 
 
-def test_it_ends_the_family_when_its_standard_input_closes(
-    contained: Callable[..., Contained],
-) -> None:
-    found = contained(FAMILY)
+@pytest.mark.parametrize("why", ["its input closes", "its time is over", "it is told to"])
+def test_it_ends_the_family(contained: Callable[..., Contained], why: str) -> None:
+    found = contained(FAMILY, 1.0 if why == "its time is over" else 600.0)
     found.ready()
-    assert found.process.stdin is not None
-    found.process.stdin.close()
-    assert found.ended() == (143, b"told\n")
-
-
-def test_it_ends_the_family_after_its_seconds(contained: Callable[..., Contained]) -> None:
-    found = contained(FAMILY, 1.0)
-    found.ready()
-    assert found.ended() == (143, b"told\n")
-
-
-def test_it_ends_the_family_when_it_is_told_to(contained: Callable[..., Contained]) -> None:
-    found = contained(FAMILY)
-    found.ready()
-    found.process.terminate()
+    if why == "its input closes":
+        known(found.process.stdin).close()
+    elif why == "it is told to":
+        found.process.terminate()
     assert found.ended() == (143, b"told\n")
 
 

@@ -55,17 +55,8 @@ def test_a_root_without_processes(tmp_path: Path) -> None:
     assert table.pids(tmp_path) == ()
 
 
-@pytest.mark.parametrize("pid", [7, 0, 1 << 31, (1 << 32) - 1, 1 << 70])
-def test_a_process_that_is_not_there(tmp_path: Path, pid: int) -> None:
-    (tmp_path / "proc").mkdir()
+@pytest.mark.parametrize("pid", [7, 8, 9, 0, 1 << 31, (1 << 32) - 1, 1 << 70])
+def test_a_process_that_is_not_there_or_cannot_be_read(tmp_path: Path, pid: int) -> None:
+    (tmp_path / "proc/8/stat").mkdir(parents=True)  # root may read whatever has no rights
+    process(tmp_path, 9, stat="9 (sh) S 5 0\n")  # cut short
     assert table.entry(pid, tmp_path) is None
-
-
-def test_a_process_that_may_not_be_looked_at(tmp_path: Path) -> None:
-    (tmp_path / "proc/7/stat").mkdir(parents=True)  # root may read whatever has no rights
-    assert table.entry(7, tmp_path) is None
-
-
-def test_a_line_that_is_cut_short(tmp_path: Path) -> None:
-    process(tmp_path, 7, stat="7 (sh) S 5 0\n")
-    assert table.entry(7, tmp_path) is None

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from acceptance.core.fold import fold
@@ -30,12 +29,12 @@ RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 
 @functools.cache
 def found() -> tuple[FalseAlarms, ...]:
-    return false_alarms(18, seed=3)
+    return false_alarms(9, seed=3)
 
 
 def test_every_machine_that_ships_has_its_clean_runs() -> None:
     assert [one.what for one in found()] == [machine.name for machine in machines()]
-    assert sum(one.runs for one in found()) == 18
+    assert sum(one.runs for one in found()) == 9
     assert [one.runs for one in false_alarms(3, seed=3)] == [1, 1, 1, 0, 0, 0, 0, 0, 0]
 
 
@@ -118,13 +117,6 @@ def test_what_was_recorded_is_within_three_deviations_of_the_middle_of_the_draws
     }  # no recorded run copied to a peer by our own load
 
 
-def test_every_noise_says_where_it_comes_from() -> None:
-    for machine in machines():
-        for check in machine.plan.checks:
-            for due in check.due:
-                assert spread(machine, due.measurement).source
-
-
 def test_ratios_gains_and_spreads_follow_from_what_they_are_of() -> None:
     values = draw(named("2x4090"), random.Random(5))
     rates = [values["compute.gemm_together", "gemm_bf16", gpu] for gpu in (Gpu(0), Gpu(1))]
@@ -137,8 +129,3 @@ def test_ratios_gains_and_spreads_follow_from_what_they_are_of() -> None:
     spreads = [values["thermal.steady", "burn_temperature_spread", gpu] for gpu in (Gpu(0), Gpu(1))]
     assert spreads[0] is not None
     assert spreads[0] == pytest.approx(-(spreads[1] or 0.0))
-
-
-def test_a_row_of_false_alarms_can_be_written_down() -> None:
-    assert FalseAlarms("a", 1, 0).remarked == 0
-    assert msgspec.json.encode(found()[0])

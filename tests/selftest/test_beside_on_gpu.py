@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from boxes import BOXES
 from synthetic_machines import inventory, planned
 
@@ -71,9 +68,3 @@ def test_what_runs_on_several_gpus_at_once_also_runs_on_each_alone() -> None:
 def test_one_gpu_is_not_compared_with_itself() -> None:
     one = BOXES["1xh200.toml"]
     assert list(beside_on_gpu.kinds(planned(one, inventory(one)))) == ["both"]
-
-
-def test_without_a_gpu_nothing_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert beside_on_gpu.main(["--out", str(tmp_path / "runs")]) == 2
-    assert "no GPU" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()

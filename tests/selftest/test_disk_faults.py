@@ -49,7 +49,7 @@ def played(library: Path, home: Path, wrong: WrongDisk, folder: str) -> list[str
     """What the program prints that works on a file in this folder."""
     (home / folder).mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(home / folder / "file")],
+        [sys.executable, "-S", "-c", PROGRAM, str(home / folder / "file")],
         env={**os.environ, **wrong_disk.environment(library, wrong, home)},
         capture_output=True,
         text=True,
@@ -83,7 +83,12 @@ def test_what_the_library_does(
     gone = home / "disk-is-gone"
     assert gone.exists() == (len(said) == 1)
     gone.unlink(missing_ok=True)
-    assert played(library, home, wrong, "users-own") == ["1 0", "2 0"]
+
+
+def test_another_folder_is_left_alone(library: Path, tmp_path: Path) -> None:
+    for kind in ("rest", "EIO"):
+        wrong = WrongDisk(kind, 100)  # type: ignore[arg-type]
+        assert played(library, tmp_path, wrong, "users-own") == ["1 0", "2 0"]
 
 
 @each(

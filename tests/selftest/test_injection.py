@@ -4,7 +4,8 @@ runs of described machines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -15,6 +16,7 @@ import runs
 from boxes import BOXES
 from run_left import Run
 from synthetic_machines import prepared_plan
+from thoroughness import some
 
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message
@@ -78,9 +80,10 @@ def wrong(injection: Injection, gpus: int = 2) -> dict[tuple[str, Component], fl
     }
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("file", [ONE, TWO])
-def test_what_is_found_is_caught(tmp_path: Path, name: str, file: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "name"), [*((TWO, one) for one in EVERY), *((ONE, one) for one in some([*EVERY]))]
+)
+def test_what_is_found_is_caught(tmp_path: Path, file: str, name: str) -> None:
     injection, gpus = EVERY[name], BOXES[file].count
     if injection.gpus > gpus:
         assert on_gpu.offered([injection], gpus)[0] == []
@@ -96,7 +99,7 @@ def test_what_is_found_is_caught(tmp_path: Path, name: str, file: str) -> None:
     assert {row.by for row in rows} == {injection.check}
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", some([*EVERY]))
 def test_a_run_that_finds_nothing_is_missed(tmp_path: Path, name: str) -> None:
     rows, _ = on_gpu.judged(EVERY[name], ran(tmp_path, EVERY[name]), 0.0, tmp_path, 2)
     assert rows
@@ -108,38 +111,63 @@ COLLECTIVE, LAYERS, LOST, DIES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("injection", "found"),
-    [
-        (COLLECTIVE, {("collective_miscompares", Gpu(0)): 1.0}),
-        (COLLECTIVE, {("collective_miscompares_p2p_off", Gpu(1)): 1.0}),
-        (COLLECTIVE, {("collective_disagreements", GPUS): 1.0}),
-        (LAYERS, {("layer_miscompares", Gpu(1)): 1.0}),
-        (LOST, {("collective_send_receive_miscompares", Pair(Gpu(1), Gpu(0))): 1.0}),
-        (LOST, {("collective_miscompares", Gpu(1)): 1.0}),
-    ],
-    ids=["other GPU", "other arm", "all GPUs", "one of two", "other way", "no path"],
-)
-def test_what_is_found_elsewhere_is_missed(
-    tmp_path: Path, injection: Injection, found: dict[tuple[str, Component], float]
+def of_code_3(folder: Path) -> Run:
+    return replace(ran(folder, LAYERS, values=wrong(LAYERS)), code=3)
+
+
+Made = Callable[[Path], Run]
+MISSED: dict[str, tuple[Injection, Made, str]] = {
+    **{
+        f"found elsewhere: {where}": (
+            injection,
+            lambda folder, injection=injection, found=found: ran(folder, injection, values=found),  # type: ignore[misc]
+            injection.finds.measurements[0],
+        )
+        for where, injection, found in (
+            ("other GPU", COLLECTIVE, {("collective_miscompares", Gpu(0)): 1.0}),
+            ("other arm", COLLECTIVE, {("collective_miscompares_p2p_off", Gpu(1)): 1.0}),
+            ("all GPUs", COLLECTIVE, {("collective_disagreements", GPUS): 1.0}),
+            ("one of two", LAYERS, {("layer_miscompares", Gpu(1)): 1.0}),
+            (
+                "other way",
+                LOST,
+                {("collective_send_receive_miscompares", Pair(Gpu(1), Gpu(0))): 1.0},
+            ),
+            ("no path", LOST, {("collective_miscompares", Gpu(1)): 1.0}),
+        )
+    },
+    **{
+        f"an error that names gpu{gpu}": (
+            DIES,
+            lambda folder, gpu=gpu: ran(folder, DIES, error=f"the worker on gpu{gpu} was ended"),  # type: ignore[misc]
+            "",
+        )
+        for gpu in (0, 11)
+    },
+    "an error in place of a failure": (
+        LAYERS,
+        lambda folder: ran(folder, LAYERS, error="layer_miscompares on gpu0 and gpu1: wrong"),
+        "",
+    ),
+    "another exit code": (LAYERS, of_code_3, ""),
+    "another check accused": (
+        LAYERS,
+        lambda folder: ran(folder, LAYERS, values={**wrong(LAYERS), ("gpu_granted", Gpu(0)): 0.0}),
+        "gpu.granted",
+    ),
+    "a run that was not made": (LAYERS, lambda _: Run(2, "", "rigproof: no", 1.0, None), ""),
+    "what no plan has": (LAYERS, lambda folder: ran(folder, COLLECTIVE), "layer_miscompares"),
+}
+
+
+@pytest.mark.parametrize(("injection", "made", "told"), MISSED.values(), ids=MISSED)
+def test_what_is_not_what_was_due_is_missed(
+    tmp_path: Path, injection: Injection, made: Made, told: str
 ) -> None:
-    run = ran(tmp_path, injection, values=found)
-    assert run.code == 1
-    ((row,), _) = on_gpu.judged(injection, run, 0.0, tmp_path, 2)
+    ((row,), left_out) = on_gpu.judged(injection, made(tmp_path), 0.0, tmp_path, 2)
     assert not row.caught
-    assert injection.finds.measurements[0] in row.wrong
-
-
-@pytest.mark.parametrize("said", ["the worker on gpu0 was ended", "the worker on gpu11 was ended"])
-def test_an_error_that_names_another_gpu_is_missed(tmp_path: Path, said: str) -> None:
-    ((row,), _) = on_gpu.judged(DIES, ran(tmp_path, DIES, error=said), 0.0, tmp_path, 2)
-    assert not row.caught
-
-
-def test_an_error_in_place_of_a_failure_is_missed(tmp_path: Path) -> None:
-    run = ran(tmp_path, LAYERS, error="layer_miscompares on gpu0 and gpu1: wrong")
-    ((row,), _) = on_gpu.judged(LAYERS, run, 0.0, tmp_path, 2)
-    assert not row.caught
+    assert told in row.wrong
+    assert left_out == []
 
 
 def test_one_of_several_paths_is_enough(tmp_path: Path) -> None:
@@ -151,25 +179,6 @@ def test_one_of_several_paths_is_enough(tmp_path: Path) -> None:
     assert row.caught
 
 
-def test_another_exit_code_and_another_check_accused_are_missed(tmp_path: Path) -> None:
-    run = ran(tmp_path / "code", LAYERS, values=wrong(LAYERS))
-    other = Run(3, run.out, run.err, run.seconds, run.folder)
-    ((row,), _) = on_gpu.judged(LAYERS, other, 0.0, tmp_path, 2)
-    assert not row.caught
-    more = {**wrong(LAYERS), ("gpu_granted", Gpu(0)): 0.0}
-    run = ran(tmp_path / "accused", LAYERS, values=more)
-    ((row,), _) = on_gpu.judged(LAYERS, run, 0.0, tmp_path, 2)
-    assert not row.caught
-    assert "gpu.granted" in row.wrong
-
-
-def test_a_run_that_was_not_made_is_missed(tmp_path: Path) -> None:
-    run = Run(2, "", "rigproof: no", 1.0, None)
-    ((row,), left_out) = on_gpu.judged(LAYERS, run, 0.0, tmp_path, 2)
-    assert not row.caught
-    assert left_out == []
-
-
 def test_a_format_that_a_card_lacks_is_not_offered_and_named(tmp_path: Path) -> None:
     injection = EVERY["burn-bit"]
     file = "2xa100-40gb-7049gp.toml"
@@ -179,13 +188,6 @@ def test_a_format_that_a_card_lacks_is_not_offered_and_named(tmp_path: Path) -> 
     assert all(row.caught for row in rows)
     (f8,) = left_out
     assert "burn_f8_miscompares" in f8.fault
-
-
-def test_what_no_plan_has_is_missed(tmp_path: Path) -> None:
-    run = ran(tmp_path, COLLECTIVE)  # of another check
-    ((row,), _) = on_gpu.judged(LAYERS, run, 0.0, tmp_path, 2)
-    assert not row.caught
-    assert "layer_miscompares" in row.wrong
 
 
 # --- the list ---

@@ -59,9 +59,3 @@ def test_what_names_no_profile_and_count_is_refused(text: str) -> None:
 
 def test_a_folder_without_a_run_has_no_times(tmp_path: Path) -> None:
     assert minutes_on_gpu.of_folder(tmp_path) is None
-
-
-def test_without_a_gpu_nothing_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert minutes_on_gpu.main(["--out", str(tmp_path / "runs")]) == 2
-    assert "no GPU" in capsys.readouterr().err
-    assert not (tmp_path / "runs").exists()

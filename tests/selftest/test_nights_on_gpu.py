@@ -179,20 +179,3 @@ def test_a_history_without_the_run_of_the_baseline_counts_no_night(
     )
     assert box.main(monkeypatch) == 1
     assert "does not hold another, the run of the baseline" in capsys.readouterr().err
-
-
-def test_a_history_that_is_gone_is_told_and_no_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    box = Box(tmp_path, [])
-    box.rigproof("baseline", "accept", "run-00000")
-    assert box.main(monkeypatch) == 1
-    assert "does not hold run-00000, the run of the baseline" in capsys.readouterr().err
-
-
-def test_where_there_is_no_gpu_it_says_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(()))
-    assert nights_on_gpu.main(["--out", str(tmp_path), "--machine", "machine.toml"]) == 2
-    assert "no GPU" in capsys.readouterr().err

@@ -39,14 +39,6 @@ def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_i
     assert "'nothing'" not in other
 
 
-def test_where_there_is_no_gpu_it_says_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(()))
-    assert on_gpu.main(["--out", str(tmp_path)]) == 2
-    assert "no GPU" in capsys.readouterr().err
-
-
 def played(monkeypatch: pytest.MonkeyPatch, gpus: int) -> list[str]:
     """A machine with so many GPUs, on which every fault is caught: the names of those played."""
     names: list[str] = []

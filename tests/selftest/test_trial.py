@@ -74,8 +74,8 @@ def told(body: CheckEnded, values: dict[tuple[str, str], float]) -> CheckEnded:
     return CheckEnded(body.check, "fail", "", body.seconds, ("outside_limit",))
 
 
-def row(run: Run, fault: Fault = FAULT) -> Any:
-    (found,) = trial.rows(Named("links", "one", fault), run, 0.0, run.path.parent)
+def row(run: Run, fault: Fault = FAULT, home: Path | None = None) -> Any:
+    (found,) = trial.rows(Named("links", "one", fault), run, 0.0, home or run.path.parent)
     return found
 
 
@@ -137,20 +137,11 @@ def test_reports_that_do_not_agree_spoil_the_row(tmp_path: Path) -> None:
 def test_a_refusal_is_caught_by_its_words_and_not_by_a_traceback(tmp_path: Path) -> None:
     fault = Fault("", (Expect("start", "machine.toml, line 3: ", "refused"),), 2)
     refused = Run(2, "", "rigproof: machine.toml, line 3: no\n", 0.4, None)
-    assert row_of(fault, refused, tmp_path).caught
-    assert (
-        "traceback"
-        in row_of(
-            fault, replace(refused, err="Traceback\nmachine.toml, line 3: no\n"), tmp_path
-        ).wrong
-    )
-    assert "it said" in row_of(fault, replace(refused, err="rigproof: no\n"), tmp_path).wrong
-    assert "no run was made" in row_of(FAULT, refused, tmp_path).wrong
-
-
-def row_of(fault: Fault, run: Run, home: Path) -> Any:
-    (found,) = trial.rows(Named("bad input", "one", fault), run, 0.0, home)
-    return found
+    assert row(refused, fault, tmp_path).caught
+    broken = replace(refused, err="Traceback\nmachine.toml, line 3: no\n")
+    assert "traceback" in row(broken, fault, tmp_path).wrong
+    assert "it said" in row(replace(refused, err="rigproof: no\n"), fault, tmp_path).wrong
+    assert "no run was made" in row(refused, FAULT, tmp_path).wrong
 
 
 def test_a_load_without_its_time_starved_the_run(tmp_path: Path) -> None:

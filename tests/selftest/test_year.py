@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import random
 import statistics
-from pathlib import Path
 
 import pytest
 from cases import each
@@ -20,8 +19,6 @@ from selftest.drawn_nights import year as nights_of
 from selftest.drawn_runs import nightly
 from selftest.drift_trials import BOARD, ONE, detect_once, quiet
 from selftest.year import markdown, rows
-
-PAGE = Path(__file__).resolve().parents[2] / "docs/sensitivity.md"
 
 
 def place(what: str) -> int:
@@ -129,9 +126,3 @@ def test_the_tables_have_a_line_for_every_machine_and_fault(
     assert f"| {ONE} |" in told
     assert f"| {BOARD} |" in told
     assert all(f"| {fault.what} |" in told for fault in FAULTS)
-
-
-def test_the_page_tells_of_every_fault() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert "python -m selftest.year" in page
-    assert all(f"| {fault.what} |" in page for fault in FAULTS)

@@ -4,12 +4,10 @@ what a container may do.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,6 @@ from acceptance.station import container_owner
 from acceptance.station import docker as station_docker
 from acceptance.station.container_args import LABEL, ContainerMemory, ContainerSettings
 from acceptance.station.gpu_grant import Grant
-from acceptance.station.image.record import ImageRef
 from acceptance.wording import words
 
 ROOM = ContainerMemory(1 << 30, 64 << 20)
@@ -72,29 +69,6 @@ def begin(rig: Rig, *arguments: str) -> tuple[subprocess.Popen[str], set[Path], 
         assert BUSY in err, err
         time.sleep(2.0)
     raise AssertionError("the machine was never free")
-
-
-@contextlib.contextmanager
-def derived(built: ImageRef, tag: str, *steps: str, folder: Path) -> Iterator[str]:
-    """An image made from ours by some steps of a Dockerfile, removed afterwards."""
-    (folder / "Dockerfile").write_text("\n".join([f"FROM {built.tag}", "USER 0:0", *steps]))
-    environment = {"DOCKER_BUILDKIT": "0"}
-    argv = [
-        command.find("docker"),
-        "build",
-        "--quiet",
-        "--network",
-        "none",
-        "--tag",
-        tag,
-        str(folder),
-    ]
-    done = command.run(argv, deadline=Deadline.after(120.0), env=environment)
-    assert done.returncode == 0, done.last_lines()
-    try:
-        yield tag
-    finally:
-        engine("rmi", "--force", tag)
 
 
 @dataclass

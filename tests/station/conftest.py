@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import docker
-import fake_driver
 import pytest
 from box import Probe
 from rig import Rig
@@ -30,12 +29,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> ImageRef:
     return build.build(
         log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0)
     )
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the fake driver library."""
-    return fake_driver.shared(tmp_path_factory)
 
 
 @pytest.fixture

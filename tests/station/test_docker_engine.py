@@ -74,18 +74,6 @@ def test_without_an_engine_the_host_is_taken_and_everybody_is_told(
     assert "STATION: host, because" in (run.path / "report.html").read_text()
 
 
-def test_without_an_engine_no_container_can_be_asked_for(rig: Rig, unwell: tuple[str, str]) -> None:
-    address, why = unwell
-    rig.variables["DOCKER_HOST"] = address
-    run = rig.accept("--station", "docker", only=ONLY)
-    assert (run.code, run.folder) == (2, None)
-    assert run.err == (
-        f"rigproof: no container can be had: DOCKER_HOST={address} does not answer ({why}): "
-        "'sudo apt install docker.io' (in a checkout: 'sudo make engine') installs and starts one; "
-        "--station host (make: STATION=host) goes without\n"
-    )
-
-
 @pytest.fixture(scope="module")
 def second(built: ImageRef) -> Iterator[Second]:
     # A short path: one of a socket has 107 characters at most.

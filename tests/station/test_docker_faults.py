@@ -1,5 +1,6 @@
 """What goes wrong with a container in the middle of a run: the run is judged, nothing is left,
-and nothing passes that did not.
+and nothing passes that did not. Kills of container and harness, and images that are others, are
+played by the self-test.
 """
 
 from __future__ import annotations
@@ -68,15 +69,6 @@ def assert_unjudged(run: Run, client: docker.DockerClient, *, host_after: bool =
     )
 
 
-def test_the_container_is_killed(rig: Rig, client: docker.DockerClient) -> None:
-    going = Going(rig, client)
-    going.container.kill()
-    run = going.finish()
-    assert_unjudged(run, client)
-    assert "session host-load ended with exit code 137" in run.texts("unjudged")
-    assert "cpu.stress_ng: did not finish" in run.texts("unjudged")
-
-
 def test_the_container_is_removed(rig: Rig, client: docker.DockerClient) -> None:
     going = Going(rig, client)
     going.container.remove(force=True)
@@ -99,30 +91,6 @@ def test_the_harness_is_told_to_stop(
     assert going.seconds_since(moment) < 20
     assert_unjudged(run, client, host_after=False)
     assert f"stopped by {number.name}" in run.texts("unjudged")
-
-
-def test_the_harness_is_killed(rig: Rig, client: docker.DockerClient) -> None:
-    going = Going(rig, client)
-    # A start while the run lives leaves its container alone.
-    assert station_docker.sweep(client, clock.boot_id()) == []
-    going.container.reload()
-    assert going.container.status == "running"
-    going.process.kill()
-    going.process.communicate()
-
-    def over() -> bool:
-        going.container.reload()
-        return str(going.container.status) == "exited"
-
-    wait_for(
-        over, 10.0
-    )  # the engine closes the session's standard input, and the reaper inside ends it
-    assert orphans.find(going.folder.name) == {}
-    again = rig.accept("--station", "docker", only="kernel_log.during_run")
-    assert f"a container of the run {going.folder.name}, which is dead, was removed" in again.out
-    assert f"an earlier run ({going.folder.name}) was never finished: " in again.out
-    assert "cpu.stress_ng was running" in again.out
-    assert box.containers(client, going.folder.name) == []
 
 
 def test_out_of_memory_in_a_run(
@@ -157,47 +125,6 @@ def test_out_of_memory_of_the_session_itself(
     assert "the container used up its memory (0.1 GiB)" in words.text(done.last_told(5))
 
 
-# --- images ---
-
-
-def test_the_image_of_another_commit(
-    rig: Rig, client: docker.DockerClient, built: ImageRef, tmp_path: Path
-) -> None:
-    changed = "RUN echo '# changed' >>/opt/rigproof/harness/acceptance/suites/cpu.py"
-    # An image's own idea of what to run is not asked.
-    with box.derived(
-        built, "rigproof-test:changed", changed, 'ENTRYPOINT ["false"]', folder=tmp_path
-    ) as image:
-        run = rig.accept("--station", "docker", "--image", image, only=ONLY)
-    run.assert_agrees()
-    assert_unjudged(run, client)
-    assert (
-        "session host-load ran another version of rigproof than the one that made the plan"
-        in run.texts("unjudged")
-    )
-    assert run.bodies(ToolRan) == [], "nothing was heated"
-    assert run.verdict["provenance"]["image"] == "rigproof-test:changed (named by --image)"
-
-
-def test_an_image_that_was_named_never_passes(
-    rig: Rig, client: docker.DockerClient, built: ImageRef
-) -> None:
-    run = rig.accept("--station", "docker", "--image", built.tag, only=ONLY)
-    run.assert_agrees()
-    assert set(run.outcomes().values()) == {"pass"}
-    assert run.verdict["verdict"] == "UNJUDGED"
-    assert "which may hold anything: such a run never passes" in run.texts("unjudged")
-
-
-def test_an_image_that_is_not_here(rig: Rig) -> None:
-    run = rig.accept("--station", "docker", "--image", "rigproof-test:nowhere", only=ONLY)
-    assert (run.code, run.folder) == (2, None)
-    assert run.err == (
-        "rigproof: there is no image rigproof-test:nowhere here: name one that 'docker images' "
-        "lists, or leave --image (make: IMAGE) away, and rigproof builds its own\n"
-    )
-
-
 # --- what the session writes, and how it ends ---
 
 
@@ -221,13 +148,6 @@ def test_a_run_directory_that_cannot_be_written(
     assert "session host-load ended with exit code 65" in told
     assert "journal-host-load.jsonl: cannot be written (Permission denied)" in told
     assert not any(isinstance(entry.body, ToolRan) for entry in reader.read(run_dir).entries)
-
-
-def test_an_output_folder_that_cannot_be_written(rig: Rig) -> None:
-    run = rig.run([*rig.argv("--station", "docker", only=ONLY), "--out", "/proc/nowhere"])
-    assert run.code == 2
-    assert len(run.err.splitlines()) == 1
-    assert "/proc/nowhere: no run can be written there" in run.err
 
 
 def test_its_deadline_outside(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,11 +222,6 @@ def test_an_engine_that_refuses_twice(client: Client, tmp_path: Path) -> None:
     assert client.containers.acts.count("remove") == 2
 
 
-def test_under_a_rootless_engine_the_user_is_root_inside(client: Client, tmp_path: Path) -> None:
-    started(client, tmp_path, traits=frozenset({"rootless"})).wait()
-    assert client.containers.asked[0]["user"] == "0:0"
-
-
 def test_only_folders_that_the_run_has_made_are_mounted(client: Client, tmp_path: Path) -> None:
     made, missing = tmp_path / "data/.rigproof", tmp_path / "other/.rigproof"
     made.mkdir(parents=True)

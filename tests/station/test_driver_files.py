@@ -124,73 +124,61 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     return found
 
 
-def made_by(
-    monkeypatch: pytest.MonkeyPatch, root: Path, programs: Programs, uid: int = 0
-) -> list[tuple[str, ...]]:
-    """The programs that were run where this user wants the nodes."""
-    monkeypatch.setattr(os, "geteuid", lambda: uid)
-    driver_files.make_uvm(root, programs.run)
-    return programs.ran
-
-
 UVM = [("nvidia-uvm", 505, 0), ("nvidia-uvm-tools", 505, 1)]
 HELPER = ("nvidia-modprobe", "-c=0", "-u")
 
 
-def test_a_node_that_is_there_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = Programs(monkeypatch, "nvidia-modprobe")
-    (root / "dev/nvidia-uvm").touch()
-    assert made_by(monkeypatch, root, programs) == []
+LOAD, NODE = ("modprobe", "nvidia-uvm"), "dev/nvidia-uvm"
 
 
-def test_nvidias_helper_goes_first(
-    root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]]
-) -> None:
-    programs = Programs(monkeypatch, "nvidia-modprobe")
-    assert (made_by(monkeypatch, root, programs, 1000), made) == ([HELPER], [])
-    programs.makes = root / "dev/nvidia-uvm"
-    assert (made_by(monkeypatch, root, programs), made) == ([HELPER, HELPER], [])
-
-
-def test_root_makes_the_nodes_itself(
-    root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]]
-) -> None:
-    assert made_by(monkeypatch, root, Programs(monkeypatch)) == []
-    assert made == UVM
-    assert stat.S_IMODE((root / "dev/nvidia-uvm").stat().st_mode) == 0o666
-
-
-def test_root_loads_the_module_where_it_is_not(
-    root: Path, monkeypatch: pytest.MonkeyPatch, made: list[tuple[str, int, int]]
-) -> None:
-    programs = Programs(monkeypatch, "modprobe")
-    (root / "proc/devices").write_text("195 nvidia\n")
-    programs.makes = root / "proc/devices"
-    assert made_by(monkeypatch, root, programs) == [("modprobe", "nvidia-uvm")]
-    assert made == UVM
-
-
-@pytest.mark.parametrize("there", [(), ("modprobe", "nvidia-modprobe")])
-def test_what_cannot_be_made_is_left_for_the_grant_to_say(
+@pytest.mark.parametrize(
+    ("there", "devices", "makes", "uid", "ran", "nodes"),
+    [
+        # NVIDIA's helper goes first, whoever asks
+        (["nvidia-modprobe"], "505 nvidia-uvm\n", None, 1000, [HELPER], []),
+        (["nvidia-modprobe"], "505 nvidia-uvm\n", NODE, 0, [HELPER], []),
+        # root makes the nodes itself, and loads the module where it is not
+        ([], "505 nvidia-uvm\n", None, 0, [], UVM),
+        (["modprobe"], "195 nvidia\n", "proc/devices", 0, [LOAD], UVM),
+        # what cannot be made is left for the grant to say
+        ([], None, None, 0, [], []),
+        (["modprobe", "nvidia-modprobe"], None, "broken", 0, [HELPER, LOAD], []),
+    ],
+)
+def test_the_nodes_that_a_driver_does_not_make_by_itself(
     root: Path,
     monkeypatch: pytest.MonkeyPatch,
     made: list[tuple[str, int, int]],
-    there: tuple[str, ...],
+    there: list[str],
+    devices: str | None,
+    makes: str | None,
+    uid: int,
+    ran: list[tuple[str, ...]],
+    nodes: list[tuple[str, int, int]],
 ) -> None:
     programs = Programs(monkeypatch, *there)
-    programs.broken = True
+    programs.broken = makes == "broken"
+    programs.makes = root / makes if makes else None
     (root / "proc/devices").unlink()
-    made_by(monkeypatch, root, programs)
-    assert made == []
+    if devices:
+        (root / "proc/devices").write_text(devices)
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    driver_files.make_uvm(root, programs.run)
+    assert (programs.ran, made) == (ran, nodes)
+    if nodes:
+        assert stat.S_IMODE((root / NODE).stat().st_mode) == 0o666
+    (root / NODE).touch()
+    driver_files.make_uvm(root, programs.run)
+    assert programs.ran == ran, "a node that is there is left alone"
 
 
 def test_a_folder_of_devices_that_may_not_be_written(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     monkeypatch.setattr(os, "mknod", raising(PermissionError))
-    made_by(monkeypatch, root, Programs(monkeypatch))
-    assert not (root / "dev/nvidia-uvm").exists()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    driver_files.make_uvm(root, Programs(monkeypatch).run)
+    assert not (root / NODE).exists()
 
 
 def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

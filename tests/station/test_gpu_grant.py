@@ -173,20 +173,15 @@ def test_device_nodes_are_the_last_way() -> None:
         )
 
 
-def test_nvidia_smi_goes_along_where_the_host_has_it() -> None:
-    """gpu-burn crashes where there is none: seen in a container that was given device nodes and
-    libraries alone.
+def test_nvidia_smi_and_the_tools_node_go_along_where_the_host_has_them() -> None:
+    """gpu-burn crashes where there is no nvidia-smi: seen in a container that was given device
+    nodes and libraries alone.
     """
-    driver = dataclasses.replace(DRIVER, smi="/usr/bin/nvidia-smi.570")
-    assert gpu_grant.by_nodes(TWO, driver).files[-1] == (
-        "/usr/bin/nvidia-smi.570",
-        "/usr/bin/nvidia-smi",
-    )
-
-
-def test_the_tools_node_goes_along_where_it_is() -> None:
-    driver = dataclasses.replace(DRIVER, nodes=NODES | {"/dev/nvidia-uvm-tools"})
-    assert gpu_grant.by_nodes(TWO, driver).nodes[-1] == "/dev/nvidia-uvm-tools"
+    nodes = NODES | {"/dev/nvidia-uvm-tools"}
+    driver = dataclasses.replace(DRIVER, smi="/usr/bin/nvidia-smi.570", nodes=nodes)
+    found = gpu_grant.by_nodes(TWO, driver)
+    assert found.files[-1] == ("/usr/bin/nvidia-smi.570", "/usr/bin/nvidia-smi")
+    assert found.nodes[-1] == "/dev/nvidia-uvm-tools"
 
 
 @pytest.mark.parametrize(

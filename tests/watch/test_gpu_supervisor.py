@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -76,20 +77,15 @@ def test_no_gpu_is_no_child(run_dir: Path) -> None:
     assert (child.failure, list(run_dir.iterdir())) == (None, [run_dir / "logs"])
 
 
-def test_what_the_child_is_told(run_dir: Path, child: Child) -> None:
-    child("time.sleep(60)").stop()
-    told = (run_dir / gpu_supervisor.CONTEXT).read_text()
-    assert told.startswith(f'{{"run_dir":"{run_dir}","root":')
-    assert '"kernel_log":false' in told
-    assert '"throughput":false' in told
-
-
-def test_the_child_reads_what_links_move_where_somebody_watches(
-    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("throughput", [False, True])
+def test_what_the_child_is_told(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch, throughput: bool
 ) -> None:
     monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", ""))
-    SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True, throughput=True).stop()
-    assert '"throughput":true' in (run_dir / gpu_supervisor.CONTEXT).read_text()
+    SamplerProcess(run_dir, Path("/"), GPU, kernel_log=False, throughput=throughput).stop()
+    told = json.loads((run_dir / gpu_supervisor.CONTEXT).read_text())
+    assert (told["run_dir"], told["kernel_log"]) == (str(run_dir), False)
+    assert told["throughput"] is throughput
 
 
 def test_the_command_line() -> None:
@@ -109,10 +105,21 @@ def test_a_child_that_lives_until_it_is_ended(run_dir: Path, child: Child) -> No
     one.stop()
 
 
-def test_a_child_that_dies_says_why(child: Child) -> None:
-    said = failure(child("sys.exit('gpu0 cannot be watched')"))
-    assert said.startswith("the watch over the GPUs ended with exit code 1 after ")
-    assert said.endswith(" s, before the run did: gpu0 cannot be watched")
+@pytest.mark.parametrize(
+    ("text", "ended", "last"),
+    [
+        (
+            "sys.exit('gpu0 cannot be watched')",
+            "ended with exit code 1",
+            "before the run did: gpu0 cannot be watched",
+        ),
+        ("os.kill(os.getpid(), 9)", "was ended by signal 9", "before the run did"),
+    ],
+)
+def test_a_child_that_dies_says_why(child: Child, text: str, ended: str, last: str) -> None:
+    said = failure(child(text))
+    assert said.startswith(f"the watch over the GPUs {ended} after ")
+    assert said.endswith(last)
 
 
 def test_a_child_that_says_why_is_told_in_the_readers_language(child: Child) -> None:
@@ -122,23 +129,15 @@ def test_a_child_that_says_why_is_told_in_the_readers_language(child: Child) -> 
     assert known(one.failure).values["last"] == why
 
 
-def test_a_child_that_dies_without_a_word(child: Child) -> None:
-    said = failure(child("os.kill(os.getpid(), 9)"))
-    assert "was ended by signal 9" in said
-    assert said.endswith(", before the run did")
-
-
 def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(command, "start", raising(command.CommandError("no more processes")))
     one = SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True)
     one.stop()
-    assert worded(one.failure) == "the watch over the GPUs could not be started: no more processes"
-
-
-def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
-    failure = known(SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True).failure)
-    assert "could not be started: " in worded(failure)
+    could_not = "the watch over the GPUs could not be started: "
+    assert worded(one.failure) == f"{could_not}no more processes"
+    bare = SamplerProcess(run_dir / "missing", Path("/"), GPU, kernel_log=True)
+    assert could_not in worded(known(bare.failure)), "a folder that takes no context"
 
 
 def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,53 +153,112 @@ def test_users_are_not_recorded_without_end(scene: Scene, monkeypatch: pytest.Mo
     assert [one.pid for one in scene.users_seen] == [70, 71]
 
 
-def test_a_program_that_is_about_to_end_is_nobody_elses(scene: Scene) -> None:
-    """The driver lists it until its memory is free; the kernel has thrown its
-    environment away by then.
-    """
-    scene.process(60, size=0)
-    scene.list(0, 60)
-    assert scene.seconds(15) == []
-    scene.list(0)
-    assert scene.seconds(3) == []
+Step = Callable[[Scene], object]
+OURS: Step = lambda scene: scene.process(50, MARK, cuda=True)  # noqa: E731
 
 
-def test_a_foreign_process_that_is_about_to_end_stays_foreign(scene: Scene) -> None:
-    scene.process(61)
-    scene.list(0, 61)
-    assert len(scene.look()) == 1
-    scene.process(61, size=0)
-    assert scene.seconds(5) == []
-    scene.list(0)
-    assert [getattr(one, "until_s", None) for one in scene.look()] == [scene.now]
+def never_told(scene: Scene) -> None:
+    scene.nvml.answers.update(dict.fromkeys(LISTS, Refusal(3)))
 
 
-def test_one_that_never_ends_counts(scene: Scene) -> None:
-    scene.process(60, size=0)
-    scene.list(0, 60)
-    assert [type(one) for one in scene.seconds(25)] == [ForeignProcess]
-
-
-def test_an_environment_that_may_not_be_read_is_another_users(scene: Scene) -> None:
+def closed(scene: Scene) -> None:
+    """Another user's process. Root may read whatever has no rights."""
     scene.process(70)
-    environ = scene.root / "proc/70/environ"
-    environ.unlink()
-    environ.mkdir()  # root may read whatever has no rights
-    scene.list(0, 70)
-    assert [type(one) for one in scene.seconds(5)] == [ForeignProcess]
+    (scene.root / "proc/70/environ").unlink()
+    (scene.root / "proc/70/environ").mkdir()
 
 
-def test_the_desktop_is_no_user_and_a_program_beside_it_is(scene: Scene) -> None:
-    scene.nvml.answers["nvmlDeviceGetDisplayActive"] = 1
-    scene.process(80, name="gnome-shell")
-    scene.process(81, name="train")
-    scene.list(0, 80)
-    scene.list(0, 80, graphics=True)
-    assert scene.seconds(3) == []
-    scene.list(0, 80, 81)
-    assert scene.pids() == [81]
-    scene.nvml.answers["nvmlDeviceGetDisplayActive"] = 0
-    assert scene.pids() == [80]
+# What happens, and after it within so many looks: the processes that are told of.
+SCENES: dict[str, list[tuple[list[Step], int, list[int | None]]]] = {
+    # The driver lists it until its memory is free; the kernel has thrown its environment away.
+    "a program that is about to end is nobody else's": [
+        ([lambda scene: scene.process(60, size=0), lambda scene: scene.list(0, 60)], 15, []),
+        ([lambda scene: scene.list(0)], 3, []),
+    ],
+    "one that never ends counts": [
+        ([lambda scene: scene.process(60, size=0), lambda scene: scene.list(0, 60)], 25, [60])
+    ],
+    "a foreign process that is about to end stays foreign": [
+        ([lambda scene: scene.process(61), lambda scene: scene.list(0, 61)], 1, [61]),
+        ([lambda scene: scene.process(61, size=0)], 5, []),
+        ([lambda scene: scene.list(0)], 1, [61]),
+    ],
+    "an environment that may not be read is another user's": [
+        ([closed, lambda scene: scene.list(0, 70)], 5, [70])
+    ],
+    "the desktop is no user and a program beside it is": [
+        (
+            [
+                lambda scene: scene.nvml.answers.update(nvmlDeviceGetDisplayActive=1),
+                lambda scene: scene.process(80, name="gnome-shell"),
+                lambda scene: scene.process(81, name="train"),
+                lambda scene: scene.list(0, 80),
+                lambda scene: scene.list(0, 80, graphics=True),
+            ],
+            *(3, []),
+        ),
+        ([lambda scene: scene.list(0, 80, 81)], 1, [81]),
+        ([lambda scene: scene.nvml.answers.update(nvmlDeviceGetDisplayActive=0)], 1, [80]),
+    ],
+    # A pod in which NVML gives the host's numbers; the driver lists a program for some seconds
+    # after its end.
+    "as many of them as programs of the run are its own": [
+        (
+            [
+                *(lambda scene, pid=pid: scene.process(pid, MARK, cuda=True) for pid in (50, 51)),  # type: ignore[misc]
+                *(lambda scene, gpu=gpu: scene.list(gpu, 9001, 9002) for gpu in (0, 1)),  # type: ignore[misc]
+            ],
+            *(60, []),
+        ),
+        ([lambda scene: scene.end(51)], 10, []),
+        ([lambda scene: scene.list(0, 9001), lambda scene: scene.list(1, 9001)], 60, []),
+    ],
+    "it outlives the programs of the run": [
+        (
+            [
+                lambda scene: scene.process(49, MARK, name="pytest"),
+                *(OURS, lambda scene: scene.list(0, 9001)),
+            ],
+            *(10, []),
+        ),
+        ([lambda scene: scene.end(50)], 40, [9001]),
+    ],
+    # The loads are in a container beside the harness's own.
+    "where nothing of the run can be seen nobody can tell": [
+        ([lambda scene: scene.list(0, 9001), lambda scene: scene.use(0, 100 << 30)], 60, [])
+    ],
+    # /proc that shows only one's own processes (hidepid).
+    "programs that are listed here leave no room for one that is hidden": [
+        ([OURS, lambda scene: scene.list(0, 50, 9001)], 5, [9001])
+    ],
+    # Two programs that share memory are listed with it both.
+    "memory that is listed twice is no growth when it is free again": [
+        ([lambda scene: scene.process(50, MARK), lambda scene: scene.use(0, 2 << 30)], 1, []),
+        (
+            [lambda s: s.list(0, 50, memory=100 << 30), lambda scene: scene.use(0, 60 << 30)],
+            *(10, []),
+        ),
+        ([lambda scene: scene.list(0), lambda scene: scene.use(0, 2 << 30)], 30, []),
+    ],
+    **{
+        f"memory that programs of the run may hold is no growth, {len(listed)} listed": [
+            ([OURS], 1, []),
+            ([*listed, lambda scene: scene.use(0, 100 << 30)], 60, []),
+        ]
+        for listed in ([], [lambda scene: scene.list(0, 50, memory=None)])
+    },
+    "a driver that never told them was remarked before the run": [([never_told], 10, [])],
+}
+
+
+@pytest.mark.parametrize("course", SCENES.values(), ids=SCENES)
+def test_whose_the_processes_are(
+    scene: Scene, course: list[tuple[list[Step], int, list[int | None]]]
+) -> None:
+    for steps, looks, told in course:
+        for step in steps:
+            step(scene)
+        assert scene.pids(looks) == told
 
 
 def test_in_the_real_proc() -> None:
@@ -237,22 +296,6 @@ def test_a_process_of_another_namespace_while_no_program_of_the_run_computes(sce
     assert scene.seconds(5) == [ForeignProcess("gpu0", began, 9999, "train.py", 512 * MIB)]
 
 
-def test_as_many_of_them_as_programs_of_the_run_are_its_own(scene: Scene) -> None:
-    """A pod in which NVML gives the host's numbers; the driver lists a program
-    for some seconds after its end.
-    """
-    for pid in (50, 51):
-        scene.process(pid, MARK, cuda=True)
-    scene.list(0, 9001, 9002)
-    scene.list(1, 9001, 9002)
-    assert scene.seconds(60) == []
-    scene.end(51)
-    assert scene.seconds(10) == []
-    scene.list(0, 9001)
-    scene.list(1, 9001)
-    assert scene.seconds(60) == []
-
-
 def test_one_more_than_programs_of_the_run_is_somebody_elses(scene: Scene) -> None:
     scene.process(50, MARK, cuda=True)
     scene.list(0, 9001)
@@ -265,31 +308,6 @@ def test_one_more_than_programs_of_the_run_is_somebody_elses(scene: Scene) -> No
         began,
         "one of the processes 9001, 9500 of another namespace",
     )
-
-
-def test_it_outlives_the_programs_of_the_run(scene: Scene) -> None:
-    scene.process(49, MARK, name="pytest")
-    scene.process(50, MARK, cuda=True)
-    began = scene.now + 1.0
-    scene.list(0, 9001)
-    scene.seconds(10)
-    scene.end(50)
-    (told,) = scene.seconds(40)
-    assert told == ForeignProcess("gpu0", began, 9001, None, 512 * MIB)
-
-
-def test_where_nothing_of_the_run_can_be_seen_nobody_can_tell(scene: Scene) -> None:
-    """The loads are in a container beside the harness's own."""
-    scene.list(0, 9001)
-    scene.use(0, 100 << 30)
-    assert scene.seconds(60) == []
-
-
-def test_programs_that_are_listed_here_leave_no_room_for_one_that_is_hidden(scene: Scene) -> None:
-    """/proc that shows only one's own processes (hidepid)."""
-    scene.process(50, MARK, cuda=True)
-    scene.list(0, 50, 9001)
-    assert scene.pids(5) == [9001]
 
 
 # --- memory that nobody is listed for ---
@@ -322,31 +340,6 @@ def test_what_a_listed_program_holds_is_its_own(scene: Scene) -> None:
     assert worded(told.who) == "4.0 GiB of its memory that no listed process holds"
 
 
-def test_memory_that_is_listed_twice_is_no_growth_when_it_is_free_again(scene: Scene) -> None:
-    """Two programs that share memory are listed with it both."""
-    scene.process(50, MARK)
-    scene.use(0, 2 << 30)
-    scene.look()
-    scene.list(0, 50, memory=100 << 30)
-    scene.use(0, 60 << 30)
-    scene.seconds(10)
-    scene.list(0)
-    scene.use(0, 2 << 30)
-    assert scene.seconds(30) == []
-
-
-@pytest.mark.parametrize("memory", [None, 0])
-def test_memory_that_programs_of_the_run_may_hold_is_no_growth(
-    scene: Scene, memory: int | None
-) -> None:
-    scene.process(50, MARK, cuda=True)
-    scene.look()
-    if memory is None:
-        scene.list(0, 50, memory=None)
-    scene.use(0, 100 << 30)
-    assert scene.seconds(60) == []
-
-
 # --- what is not told ---
 
 
@@ -361,12 +354,6 @@ def test_processes_that_are_not_told_any_more(scene: Scene, refusal: int) -> Non
     assert worded(told.text).startswith(
         "gpu0: the driver no longer tells which processes compute on it"
     )
-
-
-def test_a_driver_that_never_told_them_was_remarked_before_the_run(scene: Scene) -> None:
-    for function in LISTS:
-        scene.nvml.answers[function] = Refusal(3)
-    assert scene.seconds(10) == []
 
 
 def test_a_lost_gpu_is_told_by_others_and_the_next_is_looked_at(scene: Scene) -> None:

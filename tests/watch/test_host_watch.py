@@ -19,7 +19,7 @@ from acceptance.core.record import Event, Note
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import event, kernel_log, kmsg
 from acceptance.observe.kernel_line import KernelLine
-from acceptance.watch import event_log, gpu_supervisor, host
+from acceptance.watch import gpu_supervisor, host
 from acceptance.watch.host import HostWatch, to_record
 from acceptance.watch.targets import WatchTarget
 
@@ -170,20 +170,6 @@ def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
     assert [type(body) for body in machine.journalled()] == [Event]
 
 
-def test_a_storm_is_cut_short(
-    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(event_log, "STORM", 5)
-    other = GONE.replace("0000:01", "0000:41")
-    heard(machine, watched, *[GONE] * 20, other)
-    found = heard(machine, watched, *[GONE] * 20)
-    assert [str(body.component) for body in found if isinstance(body, Event)] == [
-        "0000:01:00.0"
-    ] * 5 + ["0000:41:00.0"]
-    told = "xid 79 0000:01:00.0: seen more than 5 times; further ones are counted no more"
-    assert worded([body for body in found if isinstance(body, Note)]) == [Note(told)]
-
-
 def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None:
     machine.say("one", skip=3)
     watched._sample(last=True)
@@ -198,18 +184,16 @@ def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None
     assert len(machine.journalled()) == 1
 
 
-def test_what_was_lost_before_the_run_is_not(machine: Machine) -> None:
-    machine.log.write_text("6,812,1000,-;Linux version 6.8 has long scrolled away\n")
+@pytest.mark.parametrize(
+    ("log", "after"),
+    [("6,812,1000,-;Linux version 6.8 has long scrolled away\n", 812), ("", -1)],
+    ids=["what was lost before the run", "an empty log"],
+)
+def test_where_the_log_begins_is_no_trouble(machine: Machine, log: str, after: int) -> None:
+    machine.log.write_text(log)
     watched = HostWatch(machine.run_dir, machine.root)
     watched.stop()
-    assert (watched.kernel_log_after, machine.journalled()) == (812, [])
-
-
-def test_an_empty_log(machine: Machine) -> None:
-    machine.log.write_text("")
-    watched = HostWatch(machine.run_dir, machine.root)
-    watched.stop()
-    assert (watched.kernel_log_after, machine.journalled(), watched.failure) == (-1, [], None)
+    assert (watched.kernel_log_after, machine.journalled(), watched.failure) == (after, [], None)
 
 
 @pytest.mark.parametrize("content", [None, "rubbish\n"])
@@ -377,16 +361,6 @@ def test_an_event_is_dated_by_its_stamp_though_it_was_held_back(
     monkeypatch.setattr(time, "monotonic", lambda: 4060.0)
     watched._sample(last=False)
     assert [one.boot_s for one in events(machine)] == [4999.5]
-
-
-def test_an_event_without_a_fitting_stamp_is_dated_by_its_reading(
-    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host, "PERIOD_S", 1.0)
-    monkeypatch.setattr(clock, "boot_s", lambda: 5000.0)
-    machine.say(GONE, stamp=1.0)
-    watched._sample(last=True)
-    assert [one.boot_s for one in events(machine)] == [5000.0]
 
 
 def test_the_time_that_reading_a_report_takes_moves_no_event(

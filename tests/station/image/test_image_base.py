@@ -29,15 +29,13 @@ def test_without_a_registry_a_base_is_bootstrapped_and_that_is_said(
     assert len(calls(stub, "import")) == 1
 
 
-def test_a_bootstrapped_base_is_used_again(build: Build, stub: Path) -> None:
-    (stub / "images/rigproof-base_trixie").write_text("null")
+def test_a_bootstrapped_base_is_used_again_in_place_of_what_is_missing(
+    build: Build, stub: Path
+) -> None:
+    for name in ("rigproof-base_trixie", "nvidia_cuda_12.8.1-base-ubuntu24.04"):
+        (stub / "images" / name).write_text("null")
     build()
     assert calls(stub, "import") == []
-
-
-def test_only_the_base_that_is_missing_is_replaced(build: Build, stub: Path) -> None:
-    (stub / "images/nvidia_cuda_12.8.1-base-ubuntu24.04").write_text("null")
-    build()
     assert (
         "BASE=nvidia/cuda:12.8.1-base-ubuntu24.04 --build-arg TOOLS_BASE=rigproof-base:trixie"
         in calls(stub, "build")[0]

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.station.image import recipe
 
@@ -35,37 +37,23 @@ _ARGS = ["--build-arg", "BASE=some/base:1", "--build-arg", "TOOLS_BASE=debian:x"
 _END = ["--label", "org.rigproof.inputs=abc", "/ctx"]
 
 
-def test_the_classic_builder_is_asked_for_what_it_knows() -> None:
-    assert build() == [*_HEAD, "--force-rm", *_ARGS, *_END]
-
-
-def test_buildkit_is_asked_for_lines_and_for_a_plain_image() -> None:
-    assert build(buildkit=True) == [
-        *_HEAD,
-        "--progress",
-        "plain",
-        "--provenance",
-        "false",
-        "--load",
-        *_ARGS,
-        *_END,
-    ]
-
-
-def test_network_and_names_are_handed_in_and_no_value_is_on_the_command_line() -> None:
-    argv = build(network="host", handed_in=("http_proxy", "PIP_INDEX_URL"))
-    assert argv == [
-        *_HEAD,
-        "--force-rm",
-        "--network",
-        "host",
-        *_ARGS,
-        "--build-arg",
-        "http_proxy",
-        "--build-arg",
-        "PIP_INDEX_URL",
-        *_END,
-    ]
+@each(
+    "asked, options, names",
+    [
+        ({}, ["--force-rm"], []),
+        ({"buildkit": True}, ["--progress", "plain", "--provenance", "false", "--load"], []),
+        (
+            {"network": "host", "handed_in": ("http_proxy", "PIP_INDEX_URL")},
+            ["--force-rm", "--network", "host"],
+            ["--build-arg", "http_proxy", "--build-arg", "PIP_INDEX_URL"],
+        ),
+    ],
+)
+def test_what_the_builder_is_asked(
+    asked: dict[str, Any], options: list[str], names: list[str]
+) -> None:
+    """No value that is handed in is on the command line."""
+    assert build(**asked) == [*_HEAD, *options, *_ARGS, *names, *_END]
 
 
 @pytest.mark.parametrize(("buildkit", "value"), [(True, "1"), (False, "0")])

@@ -43,17 +43,6 @@ def test_what_was_saved_is_loaded_elsewhere(
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"image.tar"}
 
 
-def test_the_image_is_built_once(stub: Path, ours: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = image_call(capsys, "build")
-    identity = f"{ours} sha256:{ours.replace(':', '_')}\n"
-    assert (code, out) == (0, identity)
-    assert "building the image" in err
-    code, out, err = image_call(capsys, "build")
-    assert (code, out) == (0, identity)
-    assert err.startswith("rigproof: the image is here\nimage=")
-    assert len(calls(stub, "build")) == 1
-
-
 def test_a_file_is_written_whole_or_not_at_all(
     stub: Path, ours: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
