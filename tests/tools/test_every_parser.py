@@ -43,6 +43,19 @@ MORE = {
         *("with 0 hardware incidents, 0 errors", "1.0M at 2.0MB/s", "Commandline - -F"),
         "Found 0 hardware incidents",
     ),
+    "gpu-burn": (
+        *(
+            "10.0%  proc'd: ",
+            "100.0%  proc'd: ",
+            "8 (52000 Gflop/s) ",
+            "24 (5 Gflop/s) ",
+            "- ",
+            "/ ",
+        ),
+        *("  errors: ", "0 ", "-1 ", " (DIED!)", " (WARNING!)", "  temps: ", "60 C ", "-- "),
+        *("Tested 1 GPUs:", "GPU 0: OK", "GPU 1: FAULTY", "Low mem for result"),
+        "No clients are alive",
+    ),
     "p2pBandwidthLatencyTest": ("Device: ", "D\\D 0\n"),
 } | dict.fromkeys(
     ("topo-m", "topo-p2p"),
