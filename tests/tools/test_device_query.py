@@ -83,6 +83,14 @@ def test_a_line_that_comes_once_and_comes_twice_is_two_runs(line: str) -> None:
         device_query.parse(f"{TWO}\n{line}\n")
 
 
+def test_two_drivers_in_one_text() -> None:
+    other = TWO.replace("CUDA Driver Version = 12.8", "CUDA Driver Version = 11.8")
+    with pytest.raises(
+        UnreadableOutput, match=r"driver is for CUDA 12\.8, and the last line 11\.8"
+    ):
+        device_query.parse(other)
+
+
 def test_what_no_gpu_gives_is_no_reading() -> None:
     text = "".join(
         line

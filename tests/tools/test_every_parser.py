@@ -92,6 +92,21 @@ def test_nothing_makes_a_parser_crash(tool: str, data: st.DataObject) -> None:
         assert output.outcome in {"pass", "fail", "error"}
 
 
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ("an illegal memory access was encountered", "error"),
+        ("uncorrectable ECC error encountered", "fail"),
+    ],
+)
+def test_a_cuda_error_beside_a_healthy_text_is_no_pass(said: str, outcome: str) -> None:
+    names = {"bandwidthTest", "deviceQuery", "gpu-burn", "p2pBandwidthLatencyTest", "nvbandwidth"}
+    every = [one for one in OF_TOOLS if one.tool in names]
+    assert {one.tool for one in every} == names
+    for one in every:
+        assert PARSERS[one.tool](f"{one.text}\nCUDA error: {said}\n").outcome == outcome, one.name
+
+
 @given(st.one_of(st.text(), st.lists(st.sampled_from([*WORDS, *MORE["fio"]])).map("".join)))
 def test_no_pieces_make_a_pass_of_fio(text: str) -> None:
     with contextlib.suppress(UnreadableOutput):

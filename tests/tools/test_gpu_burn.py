@@ -446,6 +446,13 @@ SHOWN = ((8, 8), (16, 16), (24, 24), (32, 32))
         ("3.3%  proc'd: 8 (1 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 5  (WARN", "fail", "GPU 1"),
         *((text, "fail", "died on GPU 0") for text in DIED_AT_THE_END),
         (f"{LOST}\n{DIED}", "error", ""),
+        *(
+            (f"{TENSOR}\n{said}\n", "fail", "")
+            for said in (
+                *("CUDA error: GPU is lost", "cudaErrorNvlinkUncorrectable"),
+                "GPU has fallen off the bus: CUDA error",
+            )
+        ),
         (two((8, 8), (16, 16), (24, 24), head=TWO_RINGS + device(2, 768, 1)), "pass", ""),
         (one(2, 4, 6, head=device(0, 1024, 2)), "pass", ""),
         (one(24, 24), "pass", ""),
@@ -520,6 +527,108 @@ def test_readings(text: str, name: str, values: list[float]) -> None:
 def test_results_of_two_sizes_have_no_ring_in_common() -> None:
     mixed = TENSOR.replace("268435456 bytes", "1 bytes", 1).replace("performing 8", "performing 4")
     require(gpu_burn.parse(mixed), "pass")
+
+
+@each(
+    "old, new, why",
+    [
+        (
+            "GPU-00000001-0000-4000-8000-000000000001",
+            "GPU-00000000-0000-4000-8000-000000000000",
+            "twice",
+        ),
+        (
+            "Burning for 60 seconds.",
+            "Burning for 60 seconds.\nBurning for 30 seconds.",
+            "burned for 60 and for 30 s",
+        ),
+        (
+            "(23801 MB available",
+            "(1024 MB available",
+            "device 0 has 24217 MB of memory, 1024 MB of it available",
+        ),
+        ("with 24214 MB of memory", "with 12288 MB of memory", "which cannot be"),
+        (
+            "(23759 MB available, using 2560 MB of it), using FLOATS, using Tensor Cores",
+            "(23759 MB available, using 2560 MB of it), using FLOATS",
+            "some of its devices work in mode",
+        ),
+        (
+            "FLOATS, using Tensor Cores",
+            "DOUBLES",
+            "uses DOUBLES and a result has the 268435456 bytes of FLOATS",
+        ),
+    ],
+)
+def test_what_contradicts_itself(old: str, new: str, why: str) -> None:
+    assert old in TENSOR
+    require(gpu_burn.parse(TENSOR.replace(old, new)), "error", why)
+
+
+def burn_text(*steps: tuple[float, int, float]) -> str:
+    """gpu-burn for ten seconds on one GPU that works and one that shows nothing; (percent,
+    products, Gflop/s) of the first.
+    """
+    head = ["Burning for 10 seconds."]
+    for gpu in (0, 1):
+        head.append(
+            f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using "
+            "512 MB of it), using FLOATS"
+        )
+        head.append("Results are 268435456 bytes each, thus performing 1 iterations")
+    shown = [
+        (
+            f"{percent:.1f}%  proc'd: {products} ({rate:.0f} Gflop/s) - 0 (0 Gflop/s)   errors: "
+            "0 - 0   temps: 47 C - 46 C "
+        )
+        for percent, products, rate in steps
+    ]
+    return "\n".join(
+        [*head, "\r".join(shown), "\nTested 2 GPUs:", "\tGPU 0: OK", "\tGPU 1: OK", ""]
+    )
+
+
+@each(
+    "steps, code",
+    [
+        ([(50.0, 227, 50000.0), (100.0, 454, 50000.0)], None),
+        ([(100.0, 454, 50000.0)], None),
+        (
+            [(50.0, 227, 91000.0), (100.0, 454, 91000.0)],
+            "burn_rate_false",
+        ),
+        ([(100.0, 4540, 50000.0)], "burn_rate_false"),
+        (
+            [
+                (10.0, 45, 50000.0),
+                (20.0, 90, 50000.0),
+                (30.0, 135, 50000.0),
+                (40.0, 180, 50000.0),
+                (100.0, 207, 5000.0),
+            ],
+            "burn_stood_still",
+        ),
+    ],
+)
+def test_the_rate_and_the_products(steps: list[tuple[float, int, float]], code: str | None) -> None:
+    found = gpu_burn.mismatch(burn_text(*steps), mode="float", seconds=10, memory_mb=512)
+    assert (None if found is None else found.code) == code
+
+
+@each(
+    "text, mode, seconds, memory_mb, code",
+    [
+        (TENSOR, "tensor", 60, 2560, "burn_rate_false"),  # the recording was put together by hand
+        (TENSOR, "float", 60, 2560, "burn_mode_differs"),
+        (TENSOR, "tensor", 30, 2560, "burn_time_differs"),
+        (TENSOR, "tensor", 60, 4096, "burn_memory_differs"),
+        ("nothing", "float", 10, 512, "burn_time_missing"),
+    ],
+)
+def test_of_another_run(text: str, mode: Mode, seconds: int, memory_mb: int, code: str) -> None:
+    found = gpu_burn.mismatch(text, mode=mode, seconds=seconds, memory_mb=memory_mb)
+    assert found is not None
+    assert found.code == code
 
 
 @pytest.mark.timeout(60)

@@ -513,3 +513,21 @@ def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) ->
         rows[place][1 - place % 2] = other
         with pytest.raises(UnreadableOutput):
             nvbandwidth.parse(text())
+
+
+def extremes(**figures: object) -> str:
+    whole = json.loads(JSON[JSON.index("{") : JSON.index("\ndone {")])
+    whole["nvbandwidth"]["testcases"][0] |= figures
+    return json.dumps(whole)
+
+
+def test_extremes_of_its_own_cells() -> None:
+    rows = json.loads(extremes())["nvbandwidth"]["testcases"][0]["bandwidth_matrix"]
+    cells = [float(one) for row in rows for one in row if one != "N/A"]
+    good = {"min": min(cells), "max": max(cells), "average": sum(cells) / len(cells)}
+    require(nvbandwidth.parse(extremes(**good)), "pass")
+    for key in good:
+        with pytest.raises(UnreadableOutput, match=rf"says {key} .* and its figures make"):
+            nvbandwidth.parse(extremes(**{**good, key: good[key] * 1.5}))
+    nothing = extremes(**good, bandwidth_matrix=[["N/A" for _ in row] for row in rows], sum=0)
+    require(nvbandwidth.parse(nothing), "error")
