@@ -173,7 +173,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | fleet/fleet_pair_tests suites/collectives",
         "contract": "contract vram_contract | session/loads",
         "cpu/contract": "cpu_contract contract",
-        "burn/contract": "burn_contract burn contract",
+        "burn/contract": "burn_contract asks contract",
         "copy/contract": "copy_contract contract",
         "gemm/contract": "contract asks",
         "storage/contract": "storage_contract asks contract | storage_loads reports/page_storage",

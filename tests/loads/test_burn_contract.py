@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from cases import each
 from load_texts import printed, refusal, refusal_message
 from sound_loads import DIGEST, SHAPE, sound
@@ -12,6 +13,7 @@ from wrong_results import one_bit
 
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import Component, Gpu, Pair
+from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.burn.contract import (
     COURSE_COLUMNS,
     COURSES,
@@ -25,6 +27,7 @@ from acceptance.loads.burn.contract import (
     Ask,
     digests,
 )
+from acceptance.loads.burn.fault import slowness
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, parse
 
@@ -73,6 +76,36 @@ def only(*dtypes: Any) -> dict[str, Any]:
 
 def more(name: str, unit: str, component: Component = Gpu(0)) -> dict[str, Any]:
     return {"more": {(name, component): unit}}
+
+
+# --- what is asked ---
+
+TYPED = ["burn", "dtypes=f64,bf16", "seconds=1"]
+KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")
+
+
+@each(
+    "words, values, slow",
+    [
+        ([], {"peers": 0, "plain": False, "inject": None}, 0.0),
+        (["peers=3", "plain=true", "inject=slow:10"], {"peers": 3, "plain": True}, 0.10),
+        (["peers=31", "inject=slow:90"], {"peers": 31}, 0.90),
+        (["inject=slow:1"], {}, 0.01),
+        *(([f"inject={kind}"], {"inject": kind}, 0.0) for kind in KINDS),
+    ],
+)
+def test_what_people_type(words: list[str], values: dict[str, Any], slow: float) -> None:
+    ask = parsed([*TYPED, *words])
+    assert isinstance(ask, Ask)
+    assert {name: getattr(ask, name) for name in values} == values
+    assert slowness(ask.inject) == slow
+    assert "plain" not in ask.parameters() or ask.plain
+
+
+def test_the_help_names_every_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["burn", "--help"]) == 0
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if one.startswith("inject: "))
+    assert all(kind in line for kind in (*KINDS, "slow:PERCENT"))
 
 
 # --- a whole burn ---

@@ -1,37 +1,17 @@
 from __future__ import annotations
 
 import io
-import os
-import signal
 from types import SimpleNamespace
 
 import pytest
 from card_of_tests import FakeCard
 
-from acceptance.loads.__main__ import main
 from acceptance.loads.gemm import load, product
 from acceptance.loads.gemm.contract import Ask
 from acceptance.loads.gemm.worker import GemmOptions
 from acceptance.loads.protocol import Output, parse
 
 ASK = Ask(dtypes=("f64", "bf16"), seconds=1.0)
-
-
-def test_what_cuda_says_is_told_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(*_: object) -> None:
-        assert "NVIDIA_TF32_OVERRIDE" not in os.environ
-        raise RuntimeError(
-            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
-            "asynchronous"
-        )
-
-    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(load, "run", fails)
-    assert main(["gpu_gemm", "dtypes=f64", "seconds=1"]) == 1
-    assert capsys.readouterr().err == "gpu_gemm: CUDA error: uncorrectable ECC error encountered\n"
 
 
 @pytest.mark.parametrize(("gib", "size", "notes"), [(140, 8192, 0), (4, 4096, 1)])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from card_of_tests import FakeCard
 
-from acceptance.loads.__main__ import main
 from acceptance.loads.card import ProcessorCard
 from acceptance.loads.gemm import product
 from acceptance.loads.protocol import LoadOutput, Output, parse
@@ -82,15 +81,3 @@ def test_a_processor_trains_tiny_models_and_says_so(monkeypatch: pytest.MonkeyPa
     card = ProcessorCard()
     assert card.seconds(card.mark(), card.mark()) >= 0
     assert card.free_bytes() == card.whole_bytes() == order.whole_bytes
-
-
-def test_the_program_ends_with_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(*_: object) -> None:
-        raise RuntimeError("CUDA error: out of luck\nmore")
-
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr(step_load, "run", fails)
-    assert main(["train_step", "seconds=6"]) == 1
-    assert capsys.readouterr().err == "train_step: CUDA error: out of luck\n"

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from cuda_on_cpu import Built, shared
-from raising import raising
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
@@ -268,21 +267,3 @@ def test_a_memory_that_keeps_nothing(
     rows = next(table for table in output.tables if table.name == "vram_map").rows
     assert len(rows) == WORDS // TILE
     assert sum(float(row[2]) for row in rows) == values(output)["vram_miscompares"]
-
-
-def test_what_cuda_says_is_told_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(
-        load,
-        "run",
-        raising(
-            RuntimeError(
-                "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
-                "asynchronous"
-            )
-        ),
-    )
-    assert main(LOAD) == 1
-    assert capsys.readouterr().err == "vram: CUDA error: uncorrectable ECC error encountered\n"
