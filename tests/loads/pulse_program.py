@@ -18,11 +18,13 @@ from typing import Any
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads import __main__ as program
+from acceptance.loads import power_step
 from acceptance.loads.program import exit_load
-from acceptance.loads.pulse import load
+from acceptance.loads.pulse import edges, load
 from acceptance.loads.pulse.clocks import Alignment
 from acceptance.loads.pulse.device import Compared
 
+COLD_S = 0.3  # of an idle GPU, in the place of seconds
 FAULT = os.environ.get("FAKE_PULSE", "")
 
 
@@ -70,6 +72,7 @@ class Clockwork:
 
 def main(words: Sequence[str]) -> None:
     load.cuda = Clockwork
+    power_step.COLD_S = edges.COLD_S = COLD_S
     exit_load(program.main(["pulse", *words]))
 
 

@@ -32,7 +32,8 @@ from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, dec
 from acceptance.loads.ranks import Ranks
 
 HERE = Path(__file__).parent
-
+# A rank reports eight wrong results at most: those of two operations.
+FEW_SIZES = {"most": 64, "turns": 1}
 
 SHORT = {"backend": "gloo", "ranks": 3, "seconds": 5, "most": 4096, "turns": 2}
 
@@ -153,6 +154,11 @@ def test_gpus_have_a_latency_in_a_graph_and_a_log_of_each_rank(stale: bool) -> N
     assert found["collective_miscompares_p2p_off", Gpu(1)] == stale
 
 
+def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
+    output = whole(program(arms="default", spoil="late:1.5", **FEW_SIZES))
+    assert values(output)["collective_disagreements", GPUS] == 0
+
+
 def test_the_arm_with_multicast_verifies_all_but_send_receives_and_runs_where_asked() -> None:
     output = whole(program(arms="multicast", inject="wrong"))
     assert output.parameters["arms"] == ["multicast"]
@@ -237,10 +243,6 @@ def test_an_injected_fault_is_found_and_named(fault: str, elements: int, unwritt
         assert one.first[0].expected != one.first[0].got
     if fault == "wrong":
         assert (told[0].first[0].index, told[0].first[0].got) == ((1024,), "-1.0")
-
-
-# A rank reports eight wrong results at most: those of two operations.
-FEW_SIZES = {"most": 64, "turns": 1}
 
 
 LOST = {Pair(Gpu(0), Gpu(2)), Pair(Gpu(1), Gpu(2))}

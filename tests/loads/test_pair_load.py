@@ -187,7 +187,7 @@ def test_a_node_that_never_arrives_is_waited_for_within_the_grace(rank: int, sai
 
 
 def test_a_rank_that_hangs_ends_both() -> None:
-    first, second = both(("grace=8",), ("grace=50", "inject=hang"))
+    first, second = both(("grace=4",), ("grace=50", "inject=hang"))
     assert (first.returncode, second.returncode) == (1, 1)
     assert "the other node does not take part: all_reduce of 4096 bytes" in first.stderr
 

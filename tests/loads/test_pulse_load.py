@@ -9,12 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import pulse_program
 import pytest
 from cases import each
 from load_program import ROOT, forked, whole
 
 from acceptance.core.parts import GPUS, Gpu
-from acceptance.loads import asks
+from acceptance.loads import asks, power_step
 from acceptance.loads.__main__ import parsed
 from acceptance.loads.miscompare import WrongRepeat
 from acceptance.loads.protocol import StepBegins, StepEnded, decode
@@ -23,7 +24,7 @@ from acceptance.loads.pulse.selection import due
 from acceptance.loads.pulse.watchdog import STOPPED, UNWATCHED, Holder, Watchdog
 
 HERE = Path(__file__).parent
-EVERY_KIND = ("square,1,5", "square,1,500", "cold,5.3,,1", "ramp,3", "anti_phase,1,2")
+EVERY_KIND = ("square,1,5", "square,1,500", "cold,0.6,,1", "ramp,1", "anti_phase,1,2")
 
 
 def program(steps: str, *more: str, fault: str = "") -> subprocess.CompletedProcess[str]:
@@ -40,7 +41,10 @@ def ask(steps: str) -> Ask:
     return found
 
 
-def test_every_kind_of_step_is_made_with_all_of_its_edges_and_no_wrong_result() -> None:
+def test_every_kind_of_step_is_made_with_all_of_its_edges_and_no_wrong_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(power_step, "COLD_S", pulse_program.COLD_S)
     done = program("/".join(EVERY_KIND))
     output = whole(done)
     assert output.miscompares == ()

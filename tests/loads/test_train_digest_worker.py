@@ -157,7 +157,7 @@ def test_the_hello_says_what_the_bits_depend_on() -> None:
         return training
 
     digest_load.run(
-        Ask(seconds=9.0, inject="weight", inject_seed=5),
+        Ask(seconds=0.01, inject="weight", inject_seed=5),
         Output(stream),
         make,
         lambda _device: ABOUT,
@@ -176,7 +176,7 @@ def test_the_hello_says_what_the_bits_depend_on() -> None:
     assert made == ["cuda"]
     stream = io.StringIO()
     digest_load.run(
-        Ask(seconds=9.0, device="cpu"),
+        Ask(seconds=0.01, device="cpu"),
         Output(stream),
         lambda _device: Counted(),
         lambda _device: {"library": "torch 2.13"},

@@ -207,6 +207,10 @@ def test_variants_with_other_gpus_are_refused() -> None:
     assert "the variants have other GPUs than each other" in done.stderr
 
 
+def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
+    assert whole(program(DEFAULT, spoil="late:1.5")).miscompares == ()
+
+
 def test_one_format_for_all_ranks() -> None:
     """float16, where one of the cards has no bfloat16: they exchange what they multiply."""
     nccl = replace(BASE, backend="nccl")
