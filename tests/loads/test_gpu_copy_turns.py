@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from io import StringIO
 from itertools import permutations
 from pathlib import Path
@@ -178,19 +179,13 @@ def test_one_that_is_killed_holds_nobody_up(turn: str, file: str, tmp_path: Path
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
+def fake(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Any:
     """The fake in torch's place: two GPUs, the second in reach."""
-    monkeypatch.setenv("FAKE_TORCH_GPUS", "2")
-    monkeypatch.setenv("FAKE_TORCH_PEERS", "1")
-    monkeypatch.syspath_prepend(str(FAKE))
-    for name in ("torch", "torch.cuda"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    torch(gpus="2", peers="1")
     monkeypatch.setattr(copy_load, "ELEMENTS", (100,))
     monkeypatch.setattr(elementwise, "_BATCH_S", 1e-4)
     monkeypatch.setattr(device_pattern, "_CHUNK", 50_000)
-    import torch  # type: ignore[import-not-found, unused-ignore]
-
-    return torch
+    return import_module("torch")
 
 
 def asked(folder: Path, link: str) -> Ask:
