@@ -285,7 +285,7 @@ _READ: dict[str, dict[str, str]] = {
             "cuda_error | nvbandwidth p2p_bandwidth device_query gpu_burn bandwidth_test"
         ),
         "device_query": "device_query | every_parser log_prefix recordings",
-        "fio": "fio | every_parser recordings",
+        "fio": "fio core/disk_error | every_parser recordings",
         "gpu_burn": "gpu_burn | every_parser suites/gpu_tools log_prefix recordings cuda_error",
         "nvbandwidth": "nvbandwidth | every_parser log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | every_parser recordings log_prefix",
