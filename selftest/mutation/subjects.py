@@ -299,8 +299,9 @@ _READ: dict[str, dict[str, str]] = {
         "read/sheet": "read_sheet",
         "read/topo": "topo | every_parser log_prefix recordings",
         "reading": "reading | proof log_prefix topo",
-        "stress_ng": "stress_ng | every_parser recordings suites/host_tools",
-        "stressapptest": "stressapptest | every_parser recordings suites/host_tools",
+        "stress_ng": "stress_ng core/disk_error | every_parser recordings suites/host_tools",
+        "stressapptest": "stressapptest core/disk_error"
+        " | every_parser recordings suites/host_tools",
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

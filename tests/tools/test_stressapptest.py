@@ -53,7 +53,9 @@ def test_argv_refuses(megabytes: int, seconds: int, threads: int) -> None:
     ],
 )
 def test_one_more_line(line: str, outcome: str) -> None:
-    require(stressapptest.parse(f"{line}\n{PASS}"), outcome)
+    output = stressapptest.parse(f"{line}\n{PASS}")
+    require(output, outcome)
+    assert (output.readings != ()) == (outcome == "pass"), "nobody counted"
 
 
 @each(
@@ -91,6 +93,13 @@ def test_one_more_line(line: str, outcome: str) -> None:
 def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert old in PASS
     require(stressapptest.parse(PASS.replace(old, new, 1)), outcome, reason)
+
+
+@each("megabytes, code", [(200, None), (202, None), (203, "filled_less")])
+def test_a_pass_of_less_memory_than_was_asked_for(megabytes: int, code: str | None) -> None:
+    argv = stressapptest.argv("sat", megabytes=megabytes, seconds=4, threads=2)
+    found = stressapptest.shortfall(argv, stressapptest.parse(PASS))
+    assert (None if found is None else found.code) == code
 
 
 @each(

@@ -123,6 +123,10 @@ def square(names: list[str], near: Set[str] = frozenset()) -> str:
         (NAMED, "1 GPU: no pair; 1 NIC: IB0"),
         (square(FIVE, {"GPU0", "GPU1"}), "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"),
         (REFUSED.replace("NS", "OK"), "2 GPUs: OK for 2 of 2 directions"),
+        (
+            REFUSED.replace("NS", "OK", 1),
+            "2 GPUs: OK for 1 of 2 directions, NS (not supported) for 1 (gpu1->gpu0)",
+        ),
     ],
 )
 def test_reason(text: str, reason: str) -> None:
