@@ -5,6 +5,7 @@
 FAKE_PULSE in the environment: `wrong` gives one wrong product, `die` ends a GPU's process at its
 first product of a step, `slow` makes products too long for any edge, `busy` has the last GPU work
 for others for 0.75 s, `brief` says of its products that they take nearly half a second.
+FAKE_REST has the seconds before each step.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class Clockwork:
 
 def main(words: Sequence[str]) -> None:
     load.cuda = Clockwork
+    load.REST_S = float(os.environ.get("FAKE_REST", load.REST_S))
     power_step.COLD_S = edges.COLD_S = COLD_S
     exit_load(program.main(["pulse", *words]))
 

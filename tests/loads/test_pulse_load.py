@@ -31,7 +31,7 @@ def program(steps: str, *more: str, fault: str = "") -> subprocess.CompletedProc
     environment = {name: one for name, one in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return forked(
         *("-m", "pulse_program", "gpus=2", f"steps={steps}", *more),
-        environ={**environment, "FAKE_PULSE": fault},
+        environ={**environment, "FAKE_PULSE": fault, "FAKE_REST": "0.5"},
     )
 
 
