@@ -5,13 +5,13 @@ never, is found.
 from __future__ import annotations
 
 import ctypes
-import io
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from written import ran
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.burn import copies as burn_copies
@@ -25,7 +25,7 @@ from acceptance.loads.copy import device_pattern
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
 from acceptance.loads.cubin import Kernels
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, Output
 
 pytestmark = pytest.mark.gpu
 WORDS = PIECE // 8
@@ -58,19 +58,18 @@ def copied(
     turns: int = TURNS,
 ) -> LoadOutput:
     """What the copies tell after so many turns of every path."""
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("burn", {})
-    copies = Copies(output, KernelPattern, peers, time.monotonic)
-    change(copies)
-    end = time.monotonic() + 60
-    while min(path.pieces for path in (*copies._host, *copies._peers)) < turns:
-        assert time.monotonic() < end
-        copies.step()
-        time.sleep(0.001)
-    copies.finish()
-    output.end()
-    return parse(stream.getvalue())
+
+    def work(output: Output) -> None:
+        copies = Copies(output, KernelPattern, peers, time.monotonic)
+        change(copies)
+        end = time.monotonic() + 60
+        while min(path.pieces for path in (*copies._host, *copies._peers)) < turns:
+            assert time.monotonic() < end
+            copies.step()
+            time.sleep(0.001)
+        copies.finish()
+
+    return ran("burn", work)
 
 
 def readings(output: LoadOutput) -> dict[str, float]:

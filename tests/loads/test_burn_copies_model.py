@@ -17,6 +17,7 @@ import pytest
 from cases import each
 from load_texts import values
 from replay.linked_gpus import Machine, NumpyPattern, Tensor
+from written import ran
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import cubin
@@ -25,7 +26,7 @@ from acceptance.loads.burn.copies import FIRST, LISTED, PAUSE_S, PLACES, Copies,
 from acceptance.loads.card import CardError
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, Output
 
 PIECE = 8 * 1000
 WORDS = PIECE // 8
@@ -72,10 +73,9 @@ def copied(
     spoil: Spoil | None = None,
 ) -> LoadOutput:
     """What the copies tell after TURNS turns of every path; `spoil` is called before each step."""
-    stream, clock = io.StringIO(), itertools.count(0.0, 1.0)
-    output = Output(stream)
-    output.hello("burn", {})
-    with machine.in_place():
+    clock = itertools.count(0.0, 1.0)
+
+    def work(output: Output) -> None:
         copies = Copies(output, pattern, peers, lambda: next(clock))
         for number in range(100_000):
             if spoil is not None:
@@ -84,8 +84,9 @@ def copied(
             if min(path.pieces for path in (*copies._host, *copies._peers)) >= TURNS:
                 break
         copies.finish()
-    output.end()
-    return parse(stream.getvalue())
+
+    with machine.in_place():
+        return ran("burn", work)
 
 
 @each("seed", range(8))
@@ -226,10 +227,12 @@ def test_a_comparison_that_was_not_made_is_no_clean_copy() -> None:
 def test_a_path_is_not_begun_again_before_its_time() -> None:
     machine = Machine(3)
     clock = iter(number / 100 for number in range(100_000))
-    stream = io.StringIO()
     with machine.in_place():
         copies = Copies(
-            Output(stream), lambda index: NumpyPattern(machine, index), (1, 2), lambda: next(clock)
+            Output(io.StringIO()),
+            lambda index: NumpyPattern(machine, index),
+            (1, 2),
+            lambda: next(clock),
         )
         for _ in range(2000):
             copies.step()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,6 +11,7 @@ import pytest
 from card_of_tests import FakeCard
 from cases import each
 from load_texts import by_name
+from written import ran_text
 from wrong_results import WHOLE
 
 from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
@@ -21,7 +21,7 @@ from acceptance.loads.burn.worker import LISTED, BurnOptions, BurnWorker
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read
-from acceptance.loads.protocol import Lap, LoadOutput, Output, decode, parse
+from acceptance.loads.protocol import Lap, LoadOutput, decode, parse
 
 GIB = 1 << 30
 ONE_S = 0.003
@@ -130,13 +130,13 @@ class Beside:
 def burn(
     order: BurnOptions, faults: Faults | None = None, free: int = 8 * GIB
 ) -> tuple[LoadOutput, Device, Beside, str]:
-    clock, stream, beside = FakeCard(free=free), io.StringIO(), Beside()
+    clock, beside = FakeCard(free=free), Beside()
     device = Device(clock, faults or Faults())
-    output = Output(stream)
-    output.hello("burn", {})
-    BurnWorker(order, device, clock, output, beside, lambda: clock.now).run(GIB)
-    output.end()
-    return parse(stream.getvalue()), device, beside, stream.getvalue()
+    text = ran_text(
+        "burn",
+        lambda output: BurnWorker(order, device, clock, output, beside, lambda: clock.now).run(GIB),
+    )
+    return parse(text), device, beside, text
 
 
 def of(*shorts: str) -> tuple[Dtype, ...]:

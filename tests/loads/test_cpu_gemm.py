@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import pytest
 from cases import each
 from load_program import COMPONENTS, CPUS, ON_CORES, ROOT, forked, gone, run, start, wait_for, whole
 from thoroughness import some
+from written import written
 
 from acceptance.core import parts
 from acceptance.core.parts import CPU
@@ -130,11 +130,11 @@ def test_a_core_is_held_against_the_others_of_its_group() -> None:
 
 
 def concluded(ready: dict[Core, WorkerReady], laps: dict[Core, LoopResult]) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("cpu_gemm", {})
-    conclude(output, "float64", 100, ready, laps)
-    return parse(stream.getvalue())
+    def whole_output(output: Output) -> None:
+        output.hello("cpu_gemm", {})
+        conclude(output, "float64", 100, ready, laps)
+
+    return parse(written(whole_output))
 
 
 def ready(digest: str = "d", right: bool = True) -> WorkerReady:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
 from load_texts import values
+from written import written
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
@@ -26,7 +26,7 @@ from acceptance.loads.copy.transfers import (
     UnidirectionalTransfer,
 )
 from acceptance.loads.program import LoadError
-from acceptance.loads.protocol import LoadOutput, Output, Progress, decode, parse
+from acceptance.loads.protocol import LoadOutput, Progress, decode, parse
 
 MIB = 1 << 20
 WORDS = ["gpu_copy", "seconds=0.01", "mib=1"]
@@ -52,11 +52,9 @@ def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
 
     def made(inject: Any = None, seconds: float = 0.01, **asked: str) -> LoadOutput:
         torch(**asked)
-        stream = StringIO()
         others = int(asked.get("gpus", 1)) - 1
         ask = Ask(seconds=seconds, peers=others, mib=1, inject=inject)
-        copy_load.run(ask, Output(stream))
-        output = parse(stream.getvalue())
+        output = parse(written(lambda output: copy_load.run(ask, output)))
         if inject is None:
             contract.prove(ask, output, {"uuid": output.parameters["uuid"]}, 1e3)
         return output
@@ -121,10 +119,9 @@ def test_the_paths_to_peers_share_the_time_of_one_path(
         return CopyTally([1.0, 2.0, 3.0], compared=4)
 
     monkeypatch.setattr(copy_load, "measure_copies", measure)
-    stream = StringIO()
-    copy_load.run(Ask(seconds=4.0, peers=3, mib=1), Output(stream))
+    text = written(lambda output: copy_load.run(Ask(seconds=4.0, peers=3, mib=1), output))
     assert taken == [*((name, 4.0) for name in OWN), *[("copy_own_p2p", 2.0)] * 2]
-    said = [one for one in map(decode, stream.getvalue().splitlines()) if isinstance(one, Progress)]
+    said = [one for one in map(decode, text.splitlines()) if isinstance(one, Progress)]
     assert [one.done_s for one in said] == [4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 28.0, 30.0, 32.0]
     assert {one.of_s for one in said} == {32.0}
 

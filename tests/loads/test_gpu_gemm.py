@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import io
 from types import SimpleNamespace
 
 import pytest
 from card_of_tests import FakeCard
+from written import written
 
 from acceptance.loads.gemm import load, product
 from acceptance.loads.gemm.contract import Ask
 from acceptance.loads.gemm.worker import GemmOptions
-from acceptance.loads.protocol import Output, parse
+from acceptance.loads.protocol import parse
 
 ASK = Ask(dtypes=("f64", "bf16"), seconds=1.0)
 
@@ -32,9 +32,7 @@ def test_the_size_that_is_judged_is_told(
     monkeypatch.setattr(load, "CudaCard", Small)
     monkeypatch.setattr(load, "GemmWorker", worker)
     monkeypatch.setattr(product, "settings", lambda: None)
-    stream = io.StringIO()
-    load.run(ASK, Output(stream))
-    output = parse(stream.getvalue())
+    output = parse(written(lambda output: load.run(ASK, output)))
     assert output.parameters["size"] == size
     assert [order.size for order in orders] == [size]
     told = ("4096 is judged, not 8192: the GPU's memory is too small for one format of that size",)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 from card_of_tests import FakeCard
 from cases import each
+from written import ran, ran_text
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
@@ -22,7 +22,7 @@ from acceptance.loads.miscompare import (
     WrongRepeat,
 )
 from acceptance.loads.mismatch import ProductDifference, RemadeDigest
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
 
@@ -114,21 +114,19 @@ class Bench:
         table: tuple[int, ...] = (),
         inject: str | None = None,
     ) -> LoadOutput:
-        stream = io.StringIO()
-        output = Output(stream)
-        output.hello("gpu_gemm", {})
         order = GemmOptions(tuple(DTYPES[short] for short in shorts), seconds, 1024, table, inject)
-        GemmWorker(
-            order,
-            self.card,
-            output,
-            self.trial,
-            self.prepare,
-            clock=lambda: self.card.now,
-            sleep=lambda seconds: self.slept.append((seconds, self.card.done)),
-        ).run()
-        output.end()
-        self.text = stream.getvalue()
+        self.text = ran_text(
+            "gpu_gemm",
+            lambda output: GemmWorker(
+                order,
+                self.card,
+                output,
+                self.trial,
+                self.prepare,
+                clock=lambda: self.card.now,
+                sleep=lambda seconds: self.slept.append((seconds, self.card.done)),
+            ).run(),
+        )
         return parse(self.text)
 
 
@@ -270,13 +268,11 @@ def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(
 
 
 def test_what_is_not_offered_is_absent_by_every_name() -> None:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("gpu_gemm", {})
-    offered = report_absent(output, tuple(DTYPES.values()), (7, 0))
-    output.end()
+    offered: list[Dtype] = []
+    every = tuple(DTYPES.values())
+    output = ran("gpu_gemm", lambda output: offered.extend(report_absent(output, every, (7, 0))))
+    found = output.absences
     assert [dtype.short for dtype in offered] == ["f64", "f32", "f16"]
-    found = parse(stream.getvalue()).absences
     assert [one.name for one in found[:3]] == [
         "gemm_tf32_short",
         "gemm_tf32",

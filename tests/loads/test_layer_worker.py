@@ -4,7 +4,6 @@ that decides its batch, and the bound of its errors.
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ import pytest
 from card_of_tests import FakeCard
 from cases import each
 from load_texts import by_name
+from written import ran, written
 from wrong_results import LAYER, LAYER_REPEATED
 
 from acceptance.core.dtype import DtypeName
@@ -69,10 +69,8 @@ def test_what_it_says_first(
     monkeypatch.setattr(product, "settings", lambda: None)
     trial = SimpleNamespace(TorchLayers=lambda *_: None)
     monkeypatch.setitem(sys.modules, "acceptance.loads.train.layer_trial", trial)
-    stream = io.StringIO()
     monkeypatch.setenv(*load.WORKSPACE)  # as it is set, and taken back behind the test
-    load.run(ask, Output(stream))
-    told = parse(stream.getvalue()).parameters
+    told = parse(written(lambda output: load.run(ask, output))).parameters
     assert ask.parameters().items() <= told.items()
     assert told["batches"].get("bert") == batch
     assert told["formats"] == formats
@@ -194,14 +192,13 @@ def said(
     formats: tuple[DtypeName, ...] = (),
     inject: str | None = None,
 ) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("train_layers", {})
     order = LayerOptions("bf16", seconds, 8192, LAYERS, formats, inject)
-    worker = LayerWorker(order, layers, output, layers, lambda: layers.now)
-    (worker.tabulate if formats else worker.judge)()
-    output.end()
-    return parse(stream.getvalue())
+
+    def work(output: Output) -> None:
+        worker = LayerWorker(order, layers, output, layers, lambda: layers.now)
+        (worker.tabulate if formats else worker.judge)()
+
+    return ran("train_layers", work)
 
 
 def test_the_judged_layers() -> None:
@@ -302,6 +299,6 @@ def test_time_that_does_not_suffice_is_said_in_the_cells() -> None:
 
 
 def test_the_time_that_is_done_is_told() -> None:
-    stream, layers = io.StringIO(), Layers()
-    LayerWorker(LayerOptions("bf16", 12.0, 64, LAYERS), layers, Output(stream), layers).judge()
-    assert stream.getvalue().count('"progress"') == 2
+    layers, order = Layers(), LayerOptions("bf16", 12.0, 64, LAYERS)
+    text = written(lambda output: LayerWorker(order, layers, output, layers).judge())
+    assert text.count('"progress"') == 2

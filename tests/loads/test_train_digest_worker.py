@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cases import each
+from written import ran, written
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import digest_load, digest_log, digest_trials
 from acceptance.loads.train.digest_contract import COLUMNS, TABLE, Ask
 from acceptance.loads.train.digest_trials import trials
@@ -59,13 +59,15 @@ class Counted:
         return not self._last
 
 
-def ran(ask: Ask, training: Counted) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("train_digest", {})
-    DigestWorker(ask, FORMATS, training, output, lambda: training.now).run()
-    output.end()
-    return parse(stream.getvalue())
+def repeated(ask: Ask, training: Counted) -> LoadOutput:
+    return ran(
+        "train_digest",
+        lambda output: DigestWorker(ask, FORMATS, training, output, lambda: training.now).run(),
+    )
+
+
+def loaded(ask: Ask, make: Callable[[str], Counted], about: dict[str, Any]) -> LoadOutput:
+    return parse(written(lambda output: digest_load.run(ask, output, make, lambda _device: about)))
 
 
 def reading(output: LoadOutput) -> float:
@@ -77,7 +79,7 @@ def reading(output: LoadOutput) -> float:
 @each("seconds, runs", [(0.1, 2), (1.0, 2), (4.0, 2), (9.0, 5)])
 def test_it_repeats_until_its_time_is_over_and_once_at_least(seconds: float, runs: int) -> None:
     training = Counted()
-    output = ran(Ask(seconds=seconds), training)
+    output = repeated(Ask(seconds=seconds), training)
     assert [dtype for dtype, _ in training.asked] == [*FORMATS] * runs
     (table,) = output.tables
     assert (table.name, table.columns) == (TABLE, COLUMNS)
@@ -92,7 +94,7 @@ def test_it_repeats_until_its_time_is_over_and_once_at_least(seconds: float, run
 def test_an_injected_fault_is_in_the_second_run_of_one_format(kind: Any) -> None:
     for seed in range(20):
         training = Counted()
-        output = ran(Ask(seconds=9.0, inject=kind, inject_seed=seed), training)
+        output = repeated(Ask(seconds=9.0, inject=kind, inject_seed=seed), training)
         faults = [(at, fault) for at, (_, fault) in enumerate(training.asked) if fault is not None]
         ((at, fault),) = faults
         assert at in (2, 3)
@@ -106,7 +108,7 @@ def test_an_injected_fault_is_in_the_second_run_of_one_format(kind: Any) -> None
 
 def test_a_persistent_fault_is_the_same_in_every_run_and_differs_from_none() -> None:
     training = Counted()
-    output = ran(Ask(seconds=9.0, inject="persistent", inject_seed=3), training)
+    output = repeated(Ask(seconds=9.0, inject="persistent", inject_seed=3), training)
     faults = [fault for _, fault in training.asked if fault is not None]
     assert len(faults) == len(training.asked) / 2
     assert len(set(faults)) == 1
@@ -150,19 +152,9 @@ ABOUT = {
 
 
 def test_the_hello_says_what_the_bits_depend_on() -> None:
-    stream, training, made = io.StringIO(), Counted(), list[Any]()
-
-    def make(device: str) -> Counted:
-        made.append(device)
-        return training
-
-    digest_load.run(
-        Ask(seconds=0.01, inject="weight", inject_seed=5),
-        Output(stream),
-        make,
-        lambda _device: ABOUT,
-    )
-    output = parse(stream.getvalue())
+    made: list[str] = []
+    ask = Ask(seconds=0.01, inject="weight", inject_seed=5)
+    output = loaded(ask, lambda device: made.append(device) or Counted(), ABOUT)  # type: ignore[func-returns-value]
     assert (output.load, output.injected) == ("train_digest", "weight")
     told = output.parameters
     assert (told["formats"], told["steps"], told["batch"], told["recipe"]) == (
@@ -174,14 +166,8 @@ def test_the_hello_says_what_the_bits_depend_on() -> None:
     assert (told["model"], told["sequence"], told["inject_seed"]) == ("GPT-2 small", 1024, 5)
     assert {**told, **ABOUT} == told
     assert made == ["cuda"]
-    stream = io.StringIO()
-    digest_load.run(
-        Ask(seconds=0.01, device="cpu"),
-        Output(stream),
-        lambda _device: Counted(),
-        lambda _device: {"library": "torch 2.13"},
-    )
-    told = parse(stream.getvalue()).parameters  # on a processor the model is tiny
+    small = Ask(seconds=0.01, device="cpu")  # on a processor the model is tiny
+    told = loaded(small, lambda _device: Counted(), {"library": "torch 2.13"}).parameters
     assert (told["device"], told["model"], told["formats"]) == ("cpu", "tiny", ["bf16", "tf32"])
     assert not {"inject", "inject_seed"} & told.keys()
 

@@ -4,20 +4,20 @@ tensors.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import written
 from card_of_tests import FakeCard
 from cases import each
+from load_texts import by_name
 
-from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import WrongStep, WrongValue
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.shapes import MODELS, ModelShape
 from acceptance.loads.train.step_contract import (
     STEP_CHECKS,
@@ -146,9 +146,6 @@ def ran(
     judged: StepFormat = "bf16",
     inject: str | None = None,
 ) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("train_step", {})
     order = StepOrder(
         seconds=seconds,
         table=table,
@@ -157,26 +154,22 @@ def ran(
         whole_bytes=box.whole_bytes,
         inject=inject,
     )
-    StepWorker(
-        order,
-        box.card,
-        output,
-        Small(box),
-        Matmul(box),
-        lambda shape, option, batch: Trial(box, shape, option, batch),
-        clock=lambda: box.card.now,
-    ).run()
-    output.end()
-    return parse(stream.getvalue())
+    return written.ran(
+        "train_step",
+        lambda output: StepWorker(
+            order,
+            box.card,
+            output,
+            Small(box),
+            Matmul(box),
+            lambda shape, option, batch: Trial(box, shape, option, batch),
+            clock=lambda: box.card.now,
+        ).run(),
+    )
 
 
 def box(**more: Any) -> Machine:
     return Machine(FakeCard(), **more)
-
-
-def readings(output: LoadOutput) -> dict[str, float]:
-    assert {one.component for one in output.readings} == {Gpu(0)}
-    return {one.name: one.value for one in output.readings}
 
 
 def rows(output: LoadOutput, name: str = STEP_TABLE) -> list[tuple[str | float, ...]]:
@@ -186,14 +179,14 @@ def rows(output: LoadOutput, name: str = STEP_TABLE) -> list[tuple[str | float, 
 
 def wrong(output: LoadOutput) -> list[WrongStep]:
     found = [one for one in output.miscompares if isinstance(one, WrongStep)]
-    assert readings(output)["step_miscompares"] == len(found) == len(output.miscompares)
+    assert by_name(output)["step_miscompares"] == len(found) == len(output.miscompares)
     return found
 
 
 def test_one_model_beside_its_products() -> None:
     machine = box()
     output = ran(machine)
-    found = readings(output)
+    found = by_name(output)
     assert found["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS)
     assert found["step_matmul"] == pytest.approx(GPU_TFLOPS)
     assert found["step_gpt2_share"] == pytest.approx(STEP_SHARE)
@@ -264,7 +257,7 @@ def test_every_model_in_every_option() -> None:
     output = ran(machine, table=True, seconds=1500.0)
     names = {row[:2] for row in rows(output)}
     assert len(rows(output)) == len(names) == 21
-    found = readings(output)
+    found = by_name(output)
     assert found.keys() == {
         "step_bert", "step_bert_share", "step_neo", "step_neo_share", "step_matmul",
         "step_miscompares",
@@ -292,7 +285,7 @@ def test_the_largest_model_is_absent_on_small_gpus() -> None:
     output = ran(box(whole_bytes=30 * GIB - 1), table=True, seconds=300.0)
     assert {one.name for one in output.absences} == {"step_neo", "step_neo_share"}
     assert {row[0] for row in rows(output)} == {"GPT-2 medium", "BERT-large"}
-    assert "step_bert" in readings(output)
+    assert "step_bert" in by_name(output)
 
 
 # --- memory ---
@@ -381,8 +374,8 @@ def test_a_fault_is_found_once(
 
 def test_a_slow_gpu_is_slow() -> None:
     output = ran(box(), inject="slow")
-    assert readings(output)["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS / 2)
-    assert readings(output)["step_gpt2_share"] == pytest.approx(STEP_SHARE / 2)
+    assert by_name(output)["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS / 2)
+    assert by_name(output)["step_gpt2_share"] == pytest.approx(STEP_SHARE / 2)
 
 
 @each("off", [5.0, -5.0, math.nan])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import shutil
@@ -15,13 +14,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import written
 from cuda_on_cpu import Built, shared
+from load_texts import by_name
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
 import acceptance.loads
 from acceptance.loads.__main__ import main
-from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse, salvage
+from acceptance.loads.protocol import LoadOutput, ProtocolError, parse, salvage
 from acceptance.loads.vram import device, load
 from acceptance.loads.vram.device import CudaMemory
 from acceptance.loads.vram.fault import FLIPPED, STUCK, partner
@@ -68,10 +69,6 @@ def ran(capsys: pytest.CaptureFixture[str], *extra: str) -> LoadOutput:
     return parse(captured.out)
 
 
-def values(output: LoadOutput) -> dict[str, float]:
-    return {reading.name: reading.value for reading in output.readings}
-
-
 @needs_cc
 def test_a_sound_memory(
     start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -83,7 +80,7 @@ def test_a_sound_memory(
     assert output.load == "vram"
     assert output.parameters == {"seconds": 0.01, **CARD}
     assert output.injected is None
-    assert values(output) == {
+    assert by_name(output) == {
         "vram_tested": 8 * WORDS / WHOLE,
         "vram_rate": pytest.approx(1.0),
         "vram_copy": pytest.approx(1.0),
@@ -106,20 +103,17 @@ def test_a_sound_memory(
 def test_many_rounds_without_a_false_alarm(start: Start) -> None:
     rounds = examples(100)
     gpu = start(6 * TILE)
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("vram", {})
     memory = CudaMemory()
 
     def clock() -> float:
         """Stands still until one round more has begun."""
         return 0.0 if gpu.launched.count("fill_number") <= rounds else 1e9
 
-    VramWorker(1.0, memory, output, clock, lambda _: None).run()
-    output.end()
-    found = parse(stream.getvalue())
+    found = written.ran(
+        "vram", lambda output: VramWorker(1.0, memory, output, clock, lambda _: None).run()
+    )
     assert any(f"{rounds} whole rounds" in note for note in found.notes)
-    assert values(found)["vram_miscompares"] == 0
+    assert by_name(found)["vram_miscompares"] == 0
     assert found.miscompares == ()
     assert gpu.intact()
 
@@ -134,9 +128,9 @@ def test_a_fault_is_found_and_located_whatever_the_size(
     output = ran(capsys, f"inject={kind}")
     place, found = words // 3, output.miscompares
     assert output.injected == kind
-    assert values(output)["vram_miscompares"] == sum(one.words for one in found) >= 1
+    assert by_name(output)["vram_miscompares"] == sum(one.words for one in found) >= 1
     rows = next(table for table in output.tables if table.name == "vram_map").rows
-    assert sum(float(row[2]) for row in rows) == values(output)["vram_miscompares"]
+    assert sum(float(row[2]) for row in rows) == by_name(output)["vram_miscompares"]
     told = {one.pattern: one.address_bits for one in found if one.address_bits}
     if kind == "address":  # says which line it is
         other = partner(place, words)
@@ -170,7 +164,7 @@ def test_a_slow_memory_is_slow_and_right(
         gpu.clock += seconds
 
     monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, sleep=sleep))
-    found = values(ran(capsys, "inject=slow"))
+    found = by_name(ran(capsys, "inject=slow"))
     assert found["vram_rate"] == pytest.approx(0.5, abs=0.02)
     assert found["vram_copy"] == pytest.approx(1.0)
     assert found["vram_miscompares"] == 0
@@ -236,7 +230,7 @@ def test_a_memory_that_keeps_nothing(
         row[3] for row in next(table for table in output.tables if table.name == "vram_passes").rows
     ]
     assert min(float(count) for count in wrong) >= WORDS // 3
-    assert values(output)["vram_miscompares"] == sum(float(count) for count in wrong)
+    assert by_name(output)["vram_miscompares"] == sum(float(count) for count in wrong)
     rows = next(table for table in output.tables if table.name == "vram_map").rows
     assert len(rows) == WORDS // TILE
-    assert sum(float(row[2]) for row in rows) == values(output)["vram_miscompares"]
+    assert sum(float(row[2]) for row in rows) == by_name(output)["vram_miscompares"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,11 +7,12 @@ from itertools import pairwise
 
 import pytest
 from cases import each
+from written import ran_text
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import details
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, retention
@@ -67,12 +67,12 @@ class FakeMemory:
         self.now += seconds
 
     def run(self, seconds: float = 1.0) -> LoadOutput:
-        stream = io.StringIO()
-        output = Output(stream)
-        output.hello("vram", {})
-        VramWorker(seconds, self, output, clock=lambda: self.now, sleep=self.sleep).run()
-        output.end()
-        self.text = stream.getvalue()
+        self.text = ran_text(
+            "vram",
+            lambda output: VramWorker(
+                seconds, self, output, clock=lambda: self.now, sleep=self.sleep
+            ).run(),
+        )
         return parse(self.text)
 
 
