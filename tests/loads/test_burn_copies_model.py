@@ -20,7 +20,6 @@ from replay.linked_gpus import Machine, NumpyPattern, Tensor
 from written import ran
 
 from acceptance.core.parts import Gpu, Pair
-from acceptance.loads import cubin
 from acceptance.loads.burn import copies as burn_copies
 from acceptance.loads.burn.copies import FIRST, LISTED, PAUSE_S, PLACES, Copies, KernelPattern
 from acceptance.loads.card import CardError
@@ -28,16 +27,12 @@ from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
 from acceptance.loads.protocol import LoadOutput, Output
 
+KERNELS = "copy"
 PIECE = 8 * 1000
 WORDS = PIECE // 8
 TURNS = 12
 WAYS = {"copy_h2d": (-1, 0), "copy_d2h": (0, -1), "copy_p2p": (0, 1)}
 Spoil = Callable[[Copies, int], None]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> cuda_on_cpu.Built:
-    return cuda_on_cpu.shared(cubin.FOLDER / "copy.cu", tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)

@@ -9,18 +9,16 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import written
-from cuda_on_cpu import Built, shared
+from cuda_on_cpu import Built
 from load_texts import by_name
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
-import acceptance.loads
 from acceptance.loads.__main__ import main
 from acceptance.loads.protocol import LoadOutput, ProtocolError, parse, salvage
 from acceptance.loads.vram import device, load
@@ -30,17 +28,12 @@ from acceptance.loads.vram.passes import TILE
 from acceptance.loads.vram.patterns import PATTERNS
 from acceptance.loads.vram.worker import LINES, VramWorker
 
+KERNELS = "vram"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 CARD = {"gpu": "a GPU", "uuid": "GPU-1", "capability": "9.0", "library": "torch 2"}
 WORDS = 37 * TILE
 PLACE = WORDS // 3
 LOAD = ("vram", "seconds=0.01")
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    folder = Path(acceptance.loads.__file__).with_name("kernels")
-    return shared(folder / "vram.cu", tmp_path_factory)
 
 
 Start = Callable[..., Gpu]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import each
-from cuda_on_cpu import Built, shared
+from cuda_on_cpu import Built
 from vram_on_cpu import array, pointer
 
-import acceptance.loads
 from acceptance.loads.vram.kernels import (
     LISTED,
     RECORD,
@@ -31,7 +29,7 @@ from acceptance.loads.vram.passes import TILE, Sweep
 from acceptance.loads.vram.words import ALL, FAMILIES, Words, seed_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
-SOURCE = Path(acceptance.loads.__file__).with_name("kernels") / "vram.cu"
+KERNELS = "vram"
 GUARD = 0xA5A5A5A5A5A5A5A5
 SIZES = (1, 2, 3, 255, 2047, TILE, TILE + 1, 3 * TILE - 1, 7 * TILE + 1234, 37 * TILE + 5)
 WORDS = (
@@ -51,11 +49,6 @@ SAMPLE = [
     for row, words in enumerate(WORDS)
     for column, count in enumerate(SIZES)
 ]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return shared(SOURCE, tmp_path_factory)
 
 
 class Memory:
