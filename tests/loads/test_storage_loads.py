@@ -20,6 +20,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from cases import each
+from load_texts import by_name
 from raising import raising
 
 from acceptance.core.message import Message
@@ -95,6 +96,7 @@ class Done:
         found = parse(self.out)
         if found.injected is None:
             contract.prove(self.ask, found, {}, self.ask.least_s(found))
+        assert {one.component for one in found.readings} == {DISK}
         return found
 
     @property
@@ -142,17 +144,12 @@ def wrong_of(output: LoadOutput) -> list[WrongFile]:
     return found
 
 
-def values(output: LoadOutput) -> dict[str, float]:
-    assert {one.component for one in output.readings} == {DISK}
-    return {one.name: one.value for one in output.readings}
-
-
 # --- clean runs ---
 
 
 def test_windows_of_a_map_are_measured_cold_and_warm(run: Run, folder: Path) -> None:
     output = run("memmap").output
-    *rates, wrong = values(output).values()
+    *rates, wrong = by_name(output).values()
     assert wrong == 0
     assert min(rates) > 0
     (table,) = output.tables
@@ -183,10 +180,10 @@ def test_clean_runs(
     torch()
     before = [one.read_bytes() for one in folder.iterdir()]
     output = run(load, *more).output
-    *rates, wrong = values(output).values()
+    *rates, wrong = by_name(output).values()
     assert wrong == 0
     assert all(rate > 0 for rate in rates)
-    assert [*values(output)][:-1] == names
+    assert [*by_name(output)][:-1] == names
     assert output.parameters.get("gpu") == ("Fake GPU" if more == ("gpu=true",) else None)
     left = [(one.name, one.stat().st_size) for one in folder.iterdir()]
     assert left == ([("sealed", SIZE)] if load == "kept" else [])
@@ -260,7 +257,7 @@ def require_found(run: Run, folder: Path, load: str, kind: Kind) -> None:
         assert (done.failed.operation, done.failed.error) == ("read", "short")
         return
     assert done.output.injected == kind
-    assert values(done.output).popitem()[1] >= 1
+    assert by_name(done.output).popitem()[1] >= 1
     require_fault(kind, wrong_of(done.output)[0])
 
 
@@ -306,10 +303,10 @@ def test_every_block_that_rots_is_found_with_its_offset(
     due = [(0 if in_header else place // 8 * 8, place // 4096) for place in places]
     output = run("kept", *READ).output
     assert [(one.offset, one.block) for one in wrong_of(output)] == due
-    assert values(output) == {"storage_kept_errors": len(due)}
+    assert by_name(output) == {"storage_kept_errors": len(due)}
     if not in_header:  # a fault in flight is in the first block, as the rot
         again = run("kept", *READ, "inject=flight").output
-        assert values(again) == {"storage_kept_errors": len(due)}
+        assert by_name(again) == {"storage_kept_errors": len(due)}
 
 
 def torn(folder: Path) -> None:
@@ -643,7 +640,7 @@ def test_a_load_that_finds_much_lists_the_first_and_counts_all(run: Run, load: s
         patch.setattr("acceptance.loads.storage.job.LISTED", 0)
         output = run(load, *LOADS[load], "inject=rest").output
     assert output.miscompares == ()
-    assert values(output).popitem()[1] >= 1
+    assert by_name(output).popitem()[1] >= 1
 
 
 def test_what_is_read_of_a_file_comes_in_parts(

@@ -9,10 +9,11 @@ import subprocess
 import pytest
 from cases import each
 from load_program import forked, whole
+from load_texts import by_name
 from msgspec import json
 from msgspec.structs import replace
 
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import Gpu
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
 from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.loads.train import parallel_load, parallel_values
@@ -38,15 +39,10 @@ def program(ask: Ask, spoil: str = "") -> subprocess.CompletedProcess[str]:
     return forked("-m", "parallel_program", json.encode(ask).decode(), environ=environ)
 
 
-def values(output: LoadOutput) -> dict[str, float]:
-    assert {one.component for one in output.readings} == {GPUS}
-    return {one.name: one.value for one in output.readings}
-
-
 def test_sound_ranks_give_all_readings_of_both_arms() -> None:
     output = whole(program(BASE))
     assert output.miscompares == ()
-    found = values(output)
+    found = by_name(output)
     counts = {"parallel_miscompares": 0.0, "parallel_disagreements": 0.0}
     assert found.keys() == {"parallel_ddp", *EFFICIENCIES, *counts}
     assert counts.items() <= found.items()
@@ -107,7 +103,7 @@ def test_between_gpus_the_memory_chooses_the_model() -> None:
     told = whole(program(replace(SHORT, backend="nccl", arms=("p2p_off",))))
     assert (told.parameters["model"], told.parameters["batch"]) == ("parallel", 8)
     assert told.parameters["arms"] == ["p2p_off"]
-    assert values(told).keys() == {
+    assert by_name(told).keys() == {
         *("parallel_ddp_efficiency_p2p_off", "parallel_miscompares", "parallel_disagreements")
     }
     flop = MODELS["parallel"].sample_flop()
@@ -168,7 +164,7 @@ def test_what_is_wrong_is_told_and_counted(
     ]
     assert all(one.step == due[2] for one, due in zip(found, told, strict=True) if due[2])
     assert {(one.arm, one.accumulation) for one in found} == {("default", ask.accumulate[0])}
-    assert values(output)["parallel_miscompares"] == count
+    assert by_name(output)["parallel_miscompares"] == count
     assert spoil != "loss:wrong" or float(output.tables[1].rows[0][8]) > 1
 
 
@@ -185,8 +181,8 @@ def test_other_weights_at_one_rank_are_found(spoil: str, when: str) -> None:
     assert isinstance(one, DifferingDigests)
     assert when in one.found
     assert one.digests == {"a" * 16: (Gpu(0),), "b" * 16: (Gpu(1),)}
-    assert values(output)["parallel_disagreements"] == 1
-    assert values(output)["parallel_miscompares"] == 0
+    assert by_name(output)["parallel_disagreements"] == 1
+    assert by_name(output)["parallel_miscompares"] == 0
 
 
 def test_communication_is_never_negative_and_a_note_says_by_how_much() -> None:
