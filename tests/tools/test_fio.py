@@ -441,6 +441,7 @@ def test_why_it_is_unreadable(text: str, reason: str) -> None:
         ("fio: pid=7, err=5/file:io_u.c:1876, func=io_u error, error=Input/output error", "fail"),
         ("fio: pid=7, err=61/file:io_u.c:1876, func=io_u error, error=No data", "fail"),
         ("fio: pid=7, err=84/file:io_u.c:2190, func=x, error=Invalid or", "fail"),
+        ("fio: pid=7, err=6", "error"),  # does not say of what
         ("fio: pid=7, got signal=9", "error"),
         ("fio: terminating on signal 2", "error"),
         ("fio: something that nobody has seen", "error"),
