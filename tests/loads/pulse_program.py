@@ -73,8 +73,9 @@ class Clockwork:
 
 def main(words: Sequence[str]) -> None:
     load.cuda = Clockwork
-    load.REST_S = float(os.environ.get("FAKE_REST", load.REST_S))
-    power_step.COLD_S = edges.COLD_S = COLD_S
+    vars(load).update(REST_S=float(os.environ.get("FAKE_REST", "1.0")))
+    for module in (power_step, edges):
+        vars(module).update(COLD_S=COLD_S)
     exit_load(program.main(["pulse", *words]))
 
 
