@@ -184,7 +184,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "train/digest_contract": "digest_contract contract | suites/train_digests",
         "train/parallel_contract": "parallel_contract contract | suites/train_parallel",
         "train/digest_log": "train_digest_log | suites/train_digests",
-        "train/layer_contract": "layer_contract contract"
+        "train/layer_contract": "layer_contract layer_worker contract"
         " | tools/train_recordings suites/train_layers",
         "train/proof": "layer_contract step_contract contract",
         "train/step_contract": "step_contract contract | tools/train_recordings suites/train_steps",

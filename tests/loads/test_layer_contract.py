@@ -64,6 +64,7 @@ def test_whole_output_is_proof() -> None:
     "ask, changes, more, why",
     [
         (JUDGED, (), {"ran_s": 7.6}, ""),
+        (JUDGED, (), {"ran_s": 7.5}, "load_ended_early"),
         (TABLE, (), {"ran_s": 0.5}, ""),  # it ends when it is complete
         # a smaller GPU has a smaller batch
         (
