@@ -18,9 +18,9 @@ from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import Counts, Proof
 from acceptance.loads.burn.worker import LISTED, BurnOptions, BurnWorker
-from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Lap, LoadOutput, decode, parse
 
 GIB = 1 << 30
@@ -266,7 +266,7 @@ def test_many_wrong_products_are_all_counted_and_the_first_told(
 def test_a_small_memory_is_refused_with_what_there_is(
     slots: int | None, free: int, why: str
 ) -> None:
-    with pytest.raises(CardError, match=why):
+    with pytest.raises(LoadError, match=why):
         burn(BurnOptions(of("f32"), 4.0), Faults(slots=slots), free)
 
 

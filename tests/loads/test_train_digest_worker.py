@@ -13,8 +13,8 @@ from cases import each
 from written import ran, written
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import digest_load, digest_log, digest_trials
 from acceptance.loads.train.digest_contract import COLUMNS, TABLE, Ask
@@ -228,7 +228,7 @@ def test_the_version_of_cublas(tmp_path: Path, text: str, made: Any, due: str) -
     asked: list[str] = []
     try:
         found = cublas_version(tmp_path / "maps", lambda path: asked.append(path) or made)
-    except CardError as error:
+    except LoadError as error:
         found = str(error)
     assert due in found
     assert set(asked) <= {"/opt/nvidia/cublas/lib/libcublas.so.12"}
