@@ -173,7 +173,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | fleet/fleet_pair_tests suites/collectives",
         "contract": "contract vram_contract | session/loads",
         "cpu/contract": "cpu_contract contract",
-        "burn/contract": "burn_contract burn contract",
+        "burn/contract": "burn_contract asks contract",
         "copy/contract": "copy_contract contract",
         "gemm/contract": "contract asks",
         "storage/contract": "storage_contract asks contract | storage_loads reports/page_storage",
@@ -184,7 +184,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "train/digest_contract": "digest_contract contract | suites/train_digests",
         "train/parallel_contract": "parallel_contract contract | suites/train_parallel",
         "train/digest_log": "train_digest_log | suites/train_digests",
-        "train/layer_contract": "layer_contract contract"
+        "train/layer_contract": "layer_contract layer_worker contract"
         " | tools/train_recordings suites/train_layers",
         "train/proof": "layer_contract step_contract contract",
         "train/step_contract": "step_contract contract | tools/train_recordings suites/train_steps",
@@ -282,12 +282,11 @@ _READ: dict[str, dict[str, str]] = {
         "bandwidth_test": "bandwidth_test | every_parser log_prefix recordings",
         "cpuburn": "cpuburn",
         "cuda_error": (
-            "cuda_error cuda_failure | nvbandwidth p2p_bandwidth device_query gpu_burn "
-            "bandwidth_test"
+            "cuda_error | nvbandwidth p2p_bandwidth device_query gpu_burn bandwidth_test"
         ),
         "device_query": "device_query | every_parser log_prefix recordings",
-        "fio": "fio | every_parser recordings",
-        "gpu_burn": "gpu_burn | every_parser suites/gpu_tools log_prefix recordings cuda_failure",
+        "fio": "fio core/disk_error | every_parser recordings",
+        "gpu_burn": "gpu_burn | every_parser suites/gpu_tools log_prefix recordings cuda_error",
         "nvbandwidth": "nvbandwidth | every_parser log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | every_parser recordings log_prefix",
         "proof": "proof | p2p_bandwidth",
@@ -300,8 +299,9 @@ _READ: dict[str, dict[str, str]] = {
         "read/sheet": "read_sheet",
         "read/topo": "topo | every_parser log_prefix recordings",
         "reading": "reading | proof log_prefix topo",
-        "stress_ng": "stress_ng | every_parser recordings suites/host_tools",
-        "stressapptest": "stressapptest | every_parser recordings suites/host_tools",
+        "stress_ng": "stress_ng core/disk_error | every_parser recordings suites/host_tools",
+        "stressapptest": "stressapptest core/disk_error"
+        " | every_parser recordings suites/host_tools",
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

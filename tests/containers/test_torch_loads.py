@@ -28,7 +28,6 @@ NAMES = (
     "torch_collective.py",
     "torch_train_layers.py",
     "torch_train_digest.py",
-    "torch_ranks.py",
     "torch_burn.py",
     "torch_kernels.py",
     "torch_gpu_gemm.py",

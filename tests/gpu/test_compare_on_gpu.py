@@ -4,7 +4,6 @@ sizes, unaligned places.
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -102,18 +101,3 @@ def test_a_whole_result_that_is_wrong_in_every_place(kernel: KernelComparator, s
     result = expected.clone()
     words(result)[:] ^= 1
     assert both(kernel, expected, [expected.clone(), result], short)[1][0] == 8192 * 8192
-
-
-def test_random_faults_in_random_results(kernel: KernelComparator) -> None:
-    chance = random.Random(7)
-    for _ in range(200):
-        short, count = chance.choice(list(DTYPES)), chance.randrange(1, 50_000)
-        expected = numbers(short, count)
-        results = [expected.clone() for _ in range(chance.randrange(1, RESULTS + 1))]
-        due = []
-        for result in results:
-            places = set(chance.choices(range(count), k=chance.randrange(4)))
-            for place in places:
-                words(result)[place] ^= 1 << chance.randrange(8 * result.element_size() - 1)
-            due.append(len(places))
-        assert [wrong for wrong, _, _ in both(kernel, expected, results, short)] == due

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import Gpu
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.observe import nvml as nvml_library
 from acceptance.observe.nvml_call import address
@@ -65,21 +65,3 @@ def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: 
     print(f"{len(power)} samples from {min(power)} to {max(power)} W of {own.limit_w}")
     assert len(power) > 8
     assert max(power) > 2 * min(power)
-
-
-def test_a_wrong_element_is_found_on_the_gpu() -> None:
-    done = load("square,2,5", "inject=element")
-    assert done.returncode == 0, done.stderr
-    output = parse(done.stdout)
-    assert output.injected == "element"
-    assert [one.component for one in output.readings if one.value and one.component != GPUS] == [
-        Gpu(0)
-    ]
-
-
-def test_a_load_that_nobody_watches_ends_by_itself(tmp_path: Path) -> None:
-    began = time.monotonic()
-    done = load("square,120,1", f"leash={tmp_path / 'none'}")
-    assert done.returncode == 0, done.stderr
-    assert values(parse(done.stdout))["power_steps"] == 0.0
-    assert time.monotonic() - began < 90.0

@@ -7,7 +7,7 @@ FAKE_GROUP in the environment has words that spoil operations on their way: `NAM
 destination of the last rank as it was, `NAME:swapped` changes the order of two blocks there,
 `random:bit` inverts a bit of a sum of random numbers at the last rank. `graph:` gives a latency and
 a log of each rank, as GPUs do, and `graph:stale` leaves a wrong number at rank 1. `late:SECONDS`
-lets the ranks join late.
+lets the ranks join late. How far it is, it says as often as it can.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.loads.__main__ import parsed
-from acceptance.loads.collective import load
+from acceptance.loads.collective import load, variant
 from acceptance.loads.collective.contract import Ask
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import Numbers, Rule
 from acceptance.loads.miscompare import ElementType
 from acceptance.loads.program import exit_load, run_guarded
-from acceptance.loads.protocol import Output
+from acceptance.loads.protocol import Heartbeat, Output
 
 SPOILED = {
     name: how
@@ -133,6 +133,7 @@ def _is_random(operation: Operation, source: Any) -> bool:
 def main(argv: Sequence[str]) -> None:
     ask = parsed(argv)
     assert isinstance(ask, Ask)
+    variant.Heartbeat = partial(Heartbeat, every_s=0.0)
     work = partial(load.run, ask, Output(sys.stdout), FileGroup)
     exit_load(run_guarded(ask.load, work))
 

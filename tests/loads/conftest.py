@@ -5,8 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cuda_on_cpu import Built, shared
+
+from acceptance.loads.cubin import FOLDER
 
 FAKE = Path(__file__).parent / "fake_torch"
+
+
+@pytest.fixture(scope="module")
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The kernels of the test's file, which it names KERNELS, built for the processor."""
+    return shared(FOLDER / f"{request.module.KERNELS}.cu", tmp_path_factory)
 
 
 @pytest.fixture

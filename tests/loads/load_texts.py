@@ -166,3 +166,13 @@ def drop(key: str, value: str | None = None) -> Change:
         lines[-1]["readings"] -= 1
 
     return change
+
+
+def rows(table: str, change: Callable[[list[list[Any]]], list[list[Any]]]) -> Change:
+    """The table with other rows: what `change` makes of them."""
+
+    def changes(lines: Lines) -> None:
+        line = line_of(lines, "table", table)
+        line["rows"] = change(line["rows"])
+
+    return changes

@@ -19,8 +19,9 @@ from functools import partial
 from pathlib import Path
 
 from acceptance.loads.asks import decode
+from acceptance.loads.collective import variant
 from acceptance.loads.program import exit_load, run_guarded
-from acceptance.loads.protocol import Output
+from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.train import parallel_load, parallel_values
 from acceptance.loads.train.parallel_contract import Ask, Fault
 from acceptance.loads.train.parallel_values import STEPS
@@ -117,6 +118,7 @@ class FileTrainer:
 def main(argv: Sequence[str]) -> None:
     ask = decode(argv[0])
     assert isinstance(ask, Ask)
+    variant.Heartbeat = partial(Heartbeat, every_s=0.0)
     output = Output(sys.stdout)
     work = partial(parallel_load.run, ask, output, FileTrainer)
     exit_load(run_guarded(ask.load, work))

@@ -5,6 +5,7 @@
 FAKE_PULSE in the environment: `wrong` gives one wrong product, `die` ends a GPU's process at its
 first product of a step, `slow` makes products too long for any edge, `busy` has the last GPU work
 for others for 0.75 s, `brief` says of its products that they take nearly half a second.
+FAKE_REST has the seconds before each step.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads import __main__ as program
+from acceptance.loads import power_step
 from acceptance.loads.program import exit_load
-from acceptance.loads.pulse import load
+from acceptance.loads.pulse import edges, load
 from acceptance.loads.pulse.clocks import Alignment
 from acceptance.loads.pulse.device import Compared
 
+COLD_S = 0.3  # of an idle GPU, in the place of seconds
 FAULT = os.environ.get("FAKE_PULSE", "")
 
 
@@ -70,6 +73,9 @@ class Clockwork:
 
 def main(words: Sequence[str]) -> None:
     load.cuda = Clockwork
+    vars(load).update(REST_S=float(os.environ.get("FAKE_REST", "1.0")))
+    for module in (power_step, edges):
+        vars(module).update(COLD_S=COLD_S)
     exit_load(program.main(["pulse", *words]))
 
 

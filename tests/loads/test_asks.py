@@ -87,6 +87,14 @@ def test_people_type_the_same() -> None:
         ),
         ["gpu_gemm", "dtypes=i8", "seconds=1", "inject=fire"],
         *(
+            ["burn", "dtypes=f64,bf16", "seconds=1", one]
+            for one in (
+                *("peers=-1", "peers=32", "peers=1.5", "peers=", "plain=perhaps", "laps=3"),
+                *("inject=fire", "inject=slow", "inject=slow:0", "inject=slow:91", "inject=bit "),
+            )
+        ),
+        *(["burn", f"dtypes={one}", "seconds=1"] for one in ("f64,f64", "[]")),
+        *(
             ["train_digest", *one.split()]
             for one in (
                 "device=cuda",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from card_of_tests import FakeCard
 from cases import each
 from load_texts import by_name
+from written import ran_text
 from wrong_results import WHOLE
 
 from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
@@ -20,27 +21,10 @@ from acceptance.loads.burn.worker import LISTED, BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read
 from acceptance.loads.program import LoadError
-from acceptance.loads.protocol import Lap, LoadOutput, Output, decode, parse
+from acceptance.loads.protocol import Lap, LoadOutput, decode, parse
 
 GIB = 1 << 30
 ONE_S = 0.003
-
-
-class Clock:
-    """A card whose marks are the seconds of the work that it was given."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.free = 8 * GIB
-
-    def mark(self) -> float:
-        return self.now
-
-    def seconds(self, begin: float, end: float) -> float:
-        return end - begin
-
-    def free_bytes(self) -> int:
-        return self.free
 
 
 @dataclass
@@ -109,7 +93,7 @@ class Turn:
 
 
 class Device:
-    def __init__(self, clock: Clock, faults: Faults) -> None:
+    def __init__(self, clock: FakeCard, faults: Faults) -> None:
         self.clock, self.faults = clock, faults
         self.made: list[tuple[str, int, int]] = []
         self.filled = self.begun = 0
@@ -146,14 +130,13 @@ class Beside:
 def burn(
     order: BurnOptions, faults: Faults | None = None, free: int = 8 * GIB
 ) -> tuple[LoadOutput, Device, Beside, str]:
-    clock, stream, beside = Clock(), io.StringIO(), Beside()
-    clock.free = free
+    clock, beside = FakeCard(free=free), Beside()
     device = Device(clock, faults or Faults())
-    output = Output(stream)
-    output.hello("burn", {})
-    BurnWorker(order, device, clock, output, beside, lambda: clock.now).run(GIB)
-    output.end()
-    return parse(stream.getvalue()), device, beside, stream.getvalue()
+    text = ran_text(
+        "burn",
+        lambda output: BurnWorker(order, device, clock, output, beside, lambda: clock.now).run(GIB),
+    )
+    return parse(text), device, beside, text
 
 
 def of(*shorts: str) -> tuple[Dtype, ...]:
@@ -214,16 +197,45 @@ def test_each_turn_tells_when_its_first_product_began_and_its_last_was_done() ->
     assert [round(float(row[2]), 3) for row in courses.rows[::2]] == [from_s for from_s, _ in times]
 
 
-def test_a_wrong_product_is_told_with_its_number_wherever_it_is() -> None:
-    wrong = {("bf16", number): (3, 1, 2) for number in (0, 5, 100, 4000)}
-    output, _, _, _ = burn(BurnOptions(of("bf16"), 60.0), Faults(wrong))
-    assert [one.iteration for one in output.miscompares] == [0, 5, 100, 4000]
-    first = output.miscompares[0]
-    assert (first.check, first.elements, first.nan, first.infinite) == ("ring", 3, 1, 2)
-    assert first.of == 8192**2
-    assert first.shape == "8192x8192x16384"
-    assert first.found_s > first.made_s
-    assert by_name(output)["burn_bf16_miscompares"] == 4
+@each(
+    "short, faults, told",
+    [
+        ("f64", Faults(proof=frozenset({"f64"})), [{"check": "normal"}]),
+        ("f64", Faults(changed={"f64": "b"}), [{"check": "inputs", "operand": "b"}]),  # told once
+        (
+            "f64",
+            Faults(again=frozenset({"f64"})),
+            [{"check": "again", "lap": 1, "got": "other"}] * 3,
+        ),
+        # an operand is looked at as soon as a product is wrong
+        (
+            "tf32",
+            Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"}),
+            [{"check": "inputs"}, {"check": "ring", "iteration": 9}],
+        ),
+        # a wrong product wherever it is
+        (
+            "bf16",
+            Faults({("bf16", number): (3, 1, 2) for number in (0, 5, 100, 1000)}),
+            [
+                {
+                    **{"check": "ring", "iteration": number, "shape": "8192x8192x16384"},
+                    **{"elements": 3, "nan": 1, "infinite": 2, "of": 8192**2},
+                }
+                for number in (0, 5, 100, 1000)
+            ],
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(short: str, faults: Faults, told: list[dict[str, Any]]) -> None:
+    output, _, _, _ = burn(BurnOptions(of(short), 4.0), faults)
+    found = output.miscompares
+    assert [
+        {key: getattr(one, key) for key in due} for one, due in zip(found, told, strict=True)
+    ] == told
+    assert all(one.found_s > one.made_s for one in found if one.check == "ring")
+    rings = [one for one in found if one.check == "ring"]
+    assert by_name(output)[f"burn_{short}_miscompares"] >= len(rings)
 
 
 def test_the_very_last_products_are_compared_too() -> None:
@@ -234,34 +246,42 @@ def test_the_very_last_products_are_compared_too() -> None:
     assert by_name(clean)["burn_f32_miscompares"] == 0
 
 
-def test_many_wrong_products_are_all_counted_and_the_first_told() -> None:
+@each("again, more", [(frozenset(), 0), (frozenset({"f16"}), 3)])
+def test_many_wrong_products_are_all_counted_and_the_first_told(
+    again: frozenset[str], more: int
+) -> None:
     wrong = {("f16", number): (1, 0, 0) for number in range(1000)}
-    output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong))
+    output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong, again=again))
     assert len(output.miscompares) == LISTED
-    assert by_name(output)["burn_f16_miscompares"] == 1000
-    output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong, again=frozenset({"f16"})))
-    assert len(output.miscompares) == LISTED
-    assert by_name(output)["burn_f16_miscompares"] > 1000
+    assert by_name(output)["burn_f16_miscompares"] == 1000 + more
 
 
-def test_a_proof_that_fails_an_operand_that_changes_and_a_reference_that_is_another() -> None:
-    output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(proof=frozenset({"f64"})))
-    assert [one.check for one in output.miscompares] == ["normal"]
-    output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(changed={"f64": "b"}))
-    assert [(one.check, one.operand) for one in output.miscompares] == [("inputs", "b")], (
-        "told once"
-    )
-    output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(again=frozenset({"f64"})))
-    assert [(one.check, one.lap, one.got) for one in output.miscompares] == [
-        ("again", 1, "other")
-    ] * 3
+@each(
+    "slots, free, why",
+    [
+        (3, 8 * GIB, "needs 4 groups of results, and there is memory for 3 results: 8"),
+        (None, GIB // 2, "the GPU's memory is too small: 0"),
+    ],
+)
+def test_a_small_memory_is_refused_with_what_there_is(
+    slots: int | None, free: int, why: str
+) -> None:
+    with pytest.raises(LoadError, match=why):
+        burn(BurnOptions(of("f32"), 4.0), Faults(slots=slots), free)
 
 
-def test_an_operand_is_looked_at_as_soon_as_a_product_is_wrong() -> None:
-    output, _, _, _ = burn(
-        BurnOptions(of("tf32"), 4.0), Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"})
-    )
-    assert [one.check for one in output.miscompares] == ["inputs", "ring"]
+@each(
+    "seconds, slots, share",
+    [*((60.0, None, one) for one in (0.03, 0.05, 0.10, 0.25)), (60.0, 9, 0)],
+)
+def test_injected_slowness_begins_with_the_second_lap(
+    seconds: float, slots: int | None, share: float
+) -> None:
+    """On a card whose small memory holds fewer products at once, too."""
+    output, device, _, _ = burn(BurnOptions(of("bf16"), seconds, slow=share), Faults(slots=slots))
+    assert by_name(output)["burn_bf16_kept"] == pytest.approx(1 - share, abs=0.002)
+    first, second, *_ = sorted({number for _, number, _ in device.made})
+    assert second - first == (8 if slots is None else 2)
 
 
 def test_plain_products_are_timed_apart_and_not_compared() -> None:
@@ -273,12 +293,6 @@ def test_plain_products_are_timed_apart_and_not_compared() -> None:
     assert values["burn_f8_miscompares"] == 0
 
 
-@each("share", [0.03, 0.05, 0.10, 0.25])
-def test_injected_slowness_begins_with_the_second_lap(share: float) -> None:
-    output, _, _, _ = burn(BurnOptions(of("bf16"), 60.0, slow=share))
-    assert by_name(output)["burn_bf16_kept"] == pytest.approx(1 - share, abs=0.002)
-
-
 def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() -> None:
     output, device, _, _ = burn(
         BurnOptions(of("f64"), 40.0, divisors={"f64": 4, "f32": 2}), Faults(one_s=4.5)
@@ -287,22 +301,6 @@ def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() ->
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 1, 2]
     assert by_name(output)["burn_f64_miscompares"] == 0
     assert output.tables[1].rows[0][1] == "f64"
-
-
-def test_a_small_memory_holds_fewer_at_once_or_is_refused_with_what_there_is() -> None:
-    _, device, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults(slots=9))
-    assert sorted({number for _, number, _ in device.made})[:3] == [0, 2, 4]
-    told = (
-        r"too small for float32: a ring needs 4 groups of results, and there is memory for 3 "
-        r"results: 8\.0 GiB are free"
-    )
-    with pytest.raises(
-        LoadError,
-        match=f"{told}, of which 1\\.0 GiB are kept for the library and the GPU's peers; end",
-    ):
-        burn(BurnOptions(of("f32"), 4.0), Faults(slots=3))
-    with pytest.raises(LoadError, match=r"the GPU's memory is too small: 0\.5 GiB are free"):
-        burn(BurnOptions(of("f32"), 4.0), free=GIB // 2)
 
 
 def test_a_gpu_that_has_none_of_the_formats_only_copies() -> None:

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from acceptance.loads import cubin
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import (
     ELEMENT_TYPES,
@@ -28,6 +27,7 @@ from acceptance.loads.collective.pattern import (
 )
 from acceptance.loads.miscompare import CollectiveCheck, ElementType
 
+KERNELS = "collective"
 BITS: dict[ElementType, Any] = {
     "f32": np.uint32,
     "i32": np.uint32,
@@ -35,11 +35,6 @@ BITS: dict[ElementType, Any] = {
     "f16": np.uint16,
 }
 WRONG, STEPS = 0, 1
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> cuda_on_cpu.Built:
-    return cuda_on_cpu.shared(cubin.FOLDER / "collective.cu", tmp_path_factory)
 
 
 def bits(dtype: ElementType, values: Any) -> Any:

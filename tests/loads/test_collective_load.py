@@ -32,7 +32,8 @@ from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, dec
 from acceptance.loads.ranks import Ranks
 
 HERE = Path(__file__).parent
-
+# A rank reports eight wrong results at most: those of two operations.
+FEW_SIZES = {"most": 64, "turns": 1}
 
 SHORT = {"backend": "gloo", "ranks": 3, "seconds": 5, "most": 4096, "turns": 2}
 
@@ -140,18 +141,21 @@ def test_sizes_besides_the_one_of_the_readings_need_time(
     assert notes == ([] if sizes == SIZES else [f"default: no time was left for {left}"])
 
 
-def test_gpus_have_a_latency_in_a_graph_and_a_log_of_each_rank() -> None:
-    output = whole(program(arms="p2p_off", spoil="graph:"))
-    assert output.miscompares == ()
-    # the slowest rank counts
-    assert values(output)["collective_latency_p2p_off", GPUS] == pytest.approx(3e3)
+@each("stale", [False, True])
+def test_gpus_have_a_latency_in_a_graph_and_a_log_of_each_rank(stale: bool) -> None:
+    output = whole(program(arms="p2p_off", spoil=f"graph:{'stale' * stale}"))
+    found = values(output)
+    assert found["collective_latency_p2p_off", GPUS] == pytest.approx(3e3)  # the slowest counts
     assert [(one.name, one.component, one.text) for one in output.logs] == [
         ("nccl_p2p_off", Gpu(rank), f"log of rank {rank}\n") for rank in range(3)
     ]
+    wrong = [(one.check, one.format, one.size, one.elements) for one in wrong_of(output)]
+    assert wrong == [("all_reduce", "i32", 8, 1)] * stale
+    assert found["collective_miscompares_p2p_off", Gpu(1)] == stale
 
 
 def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
-    output = whole(program(arms="default", spoil="late:6.5"))
+    output = whole(program(arms="default", spoil="late:1.5", **FEW_SIZES))
     assert values(output)["collective_disagreements", GPUS] == 0
 
 
@@ -168,13 +172,6 @@ def test_the_arm_with_multicast_verifies_all_but_send_receives_and_runs_where_as
     assert found["collective_miscompares_multicast", Gpu(2)] == 1
     (table,) = output.tables
     assert {row[1] for row in table.rows} == set(WHOLE_GROUP)
-
-
-def test_a_wrong_element_after_the_graph_is_counted() -> None:
-    output = whole(program(arms="default", spoil="graph:stale"))
-    (one,) = wrong_of(output)
-    assert (one.check, one.format, one.size, one.elements) == ("all_reduce", "i32", 8, 1)
-    assert values(output)["collective_miscompares", Gpu(1)] == 1
 
 
 def test_a_path_slower_than_the_others_is_tried_again_with_the_best_partners_of_its_ends() -> None:
@@ -248,48 +245,48 @@ def test_an_injected_fault_is_found_and_named(fault: str, elements: int, unwritt
         assert (told[0].first[0].index, told[0].first[0].got) == ((1024,), "-1.0")
 
 
-# A rank reports eight wrong results at most: those of two operations.
-FEW_SIZES = {"most": 64, "turns": 1}
+LOST = {Pair(Gpu(0), Gpu(2)), Pair(Gpu(1), Gpu(2))}
 
 
-@each("lost", [{"all_gather", "reduce_scatter"}, {"all_to_all", "broadcast"}])
-def test_a_destination_that_nothing_was_written_to_is_found(lost: set[str]) -> None:
-    spoil = " ".join(f"{name}:lost" for name in lost)
-    told = wrong_of(whole(program(arms="p2p_off", **FEW_SIZES, spoil=spoil)))
-    assert {one.check for one in told} == lost
-    for one in told:
-        assert (one.component, one.arm) == (Gpu(2), "p2p_off")
-        assert one.elements == one.unwritten
-        assert one.first[0].got.startswith("-1")  # type: ignore[union-attr]
-
-
-def test_a_path_that_writes_nowhere_is_found_at_its_end_and_named() -> None:
-    output = whole(program(arms="default", spoil="send_receive:lost"))
-    lost = {Pair(Gpu(0), Gpu(2)), Pair(Gpu(1), Gpu(2))}
-    assert {one.component for one in wrong_of(output)} == lost
-    counts = values(output)
-    for source, other in pairs(3):
-        pair = Pair(Gpu(source), Gpu(other))
-        assert bool(counts["collective_send_receive_miscompares", pair]) == (pair in lost)
-    assert counts["collective_miscompares", Gpu(2)] == 0
-
-
-def test_an_injected_path_that_writes_nowhere_is_found_in_each_turn() -> None:
-    output = whole(program(arms="default", inject="lost"))
+@each(
+    "more, checks, at, unwritten",
+    [
+        *(
+            (
+                {**FEW_SIZES, "arms": "p2p_off", "spoil": f"{one}:lost {other}:lost"},
+                {one, other},
+                {Gpu(2)},
+                True,
+            )
+            for one, other in (("all_gather", "reduce_scatter"), ("all_to_all", "broadcast"))
+        ),
+        # a path that writes nowhere, in each turn
+        ({"arms": "default", "inject": "lost"}, {"send_receive"}, LOST, True),
+        # blocks of wrong ranks
+        (
+            {**FEW_SIZES, "arms": "default", "spoil": "all_gather:swapped all_to_all:swapped"},
+            {"all_gather", "all_to_all"},
+            {Gpu(2)},
+            False,
+        ),
+    ],
+)
+def test_what_was_written_nowhere_or_is_of_wrong_ranks_is_found_in_every_element(
+    more: dict[str, Any], checks: set[str], at: set[Component], unwritten: bool
+) -> None:
+    output = whole(program(**more))
     told = wrong_of(output)
-    assert {one.component for one in told} == {Pair(Gpu(0), Gpu(2)), Pair(Gpu(1), Gpu(2))}
-    assert all(one.elements == one.unwritten for one in told)
-    assert values(output)["collective_miscompares", Gpu(2)] == 0
-
-
-def test_blocks_of_wrong_ranks_are_found_in_every_element() -> None:
-    spoil = "all_gather:swapped all_to_all:swapped"
-    told = wrong_of(whole(program(arms="default", **FEW_SIZES, spoil=spoil)))
-    assert {one.check for one in told} == {"all_gather", "all_to_all"}
+    assert {one.check for one in told} == checks
+    assert {(one.component, one.arm) for one in told} == {(where, more["arms"]) for where in at}
     for one in told:
-        assert one.component == Gpu(2)
-        assert 4 * one.elements == one.size
-        assert one.unwritten == 0
+        assert one.unwritten == (one.elements if unwritten else 0)
+        assert unwritten or 4 * one.elements == one.size
+        assert not unwritten or one.first[0].got.startswith("-1")  # type: ignore[union-attr]
+    if at == LOST:
+        name = "collective_send_receive_miscompares"
+        counts = values(output)
+        assert {pair for (one, pair), count in counts.items() if one == name and count} == LOST
+        assert counts["collective_miscompares", Gpu(2)] == 0
 
 
 def test_ranks_that_hold_other_bits_of_a_random_sum_are_told_apart() -> None:
@@ -301,23 +298,23 @@ def test_ranks_that_hold_other_bits_of_a_random_sum_are_told_apart() -> None:
     assert len(output.miscompares) == 3
 
 
-def test_a_rank_that_never_arrives_is_named_and_all_are_ended() -> None:
-    done = program(inject="hang", grace=4)
+@each(
+    "more, said",
+    [
+        (
+            {"inject": "hang", "grace": 4},
+            "gpu0, gpu1, gpu2 has not answered within 4 s and was killed: gpu2 never arrived at "
+            "all_reduce of 4096 bytes",
+        ),
+        ({"inject": "die"}, "gpu2 was ended by signal 9"),
+    ],
+)
+def test_a_rank_that_is_lost_is_named_and_all_are_ended(more: dict[str, Any], said: str) -> None:
+    done = program(**more)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        "collective: the worker on gpu0, gpu1, gpu2 has not answered within 4 s and was killed: "
-        "gpu2 never arrived at all_reduce of 4096 bytes"
-    )
+    assert done.stderr.splitlines()[-1].startswith(f"collective: the worker on {said}")
     assert '"end"' not in done.stdout
     assert salvage(done.stdout) == ()
-
-
-def test_a_rank_that_dies_is_named_and_all_are_ended() -> None:
-    done = program(inject="die")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(
-        "collective: the worker on gpu2 was ended by signal 9"
-    )
 
 
 def test_an_arm_sets_its_own_variables_of_nccl_and_no_others(

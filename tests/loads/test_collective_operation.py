@@ -5,7 +5,6 @@ from cases import each
 
 from acceptance.core.limit import GIB
 from acceptance.loads.collective.operation import (
-    OPERATIONS,
     SIZES,
     Operation,
     affordable,
@@ -16,40 +15,29 @@ from acceptance.loads.miscompare import CollectiveCheck
 
 
 @each(
-    "name, factor",
+    "name, factor, sends, receives, in_place",
     [
-        ("all_reduce", 1.75),
-        ("all_gather", 0.875),
-        ("reduce_scatter", 0.875),
-        ("all_to_all", 0.875),
-        ("broadcast", 1.0),
-        ("send_receive", 1.0),
+        ("all_reduce", 1.75, 1000, 1000, True),
+        ("all_gather", 0.875, 248, 4 * 248, False),
+        ("reduce_scatter", 0.875, 4 * 248, 248, False),
+        ("all_to_all", 0.875, 4 * 248, 4 * 248, False),
+        ("broadcast", 1.0, 1000, 1000, True),
+        ("send_receive", 1.0, 1000, 0, False),
     ],
 )
-def test_the_bus_bandwidth_is_that_of_nccl_tests(name: CollectiveCheck, factor: float) -> None:
-    assert Operation(name, 8).factor == factor
-    assert Operation(name, 8).bus_rate(2 * 10**9, 0.5) == 4 * factor
-
-
-@each(
-    "name, sends, receives",
-    [
-        ("all_reduce", 1000, 1000),
-        ("all_gather", 248, 4 * 248),
-        ("reduce_scatter", 4 * 248, 248),
-        ("all_to_all", 4 * 248, 4 * 248),
-        ("broadcast", 1000, 1000),
-        ("send_receive", 1000, 0),
-    ],
-)
-def test_the_counts_are_those_of_nccl_tests(
-    name: CollectiveCheck, sends: int, receives: int
+def test_bandwidths_and_counts_are_those_of_nccl_tests(
+    name: CollectiveCheck, factor: float, sends: int, receives: int, in_place: bool
 ) -> None:
     """4,000 bytes of four ranks: 1,000 bytes for each rank are 992 in whole pieces of 16 bytes."""
-    operation = Operation(name, 4)
+    eight, operation = Operation(name, 8), Operation(name, 4)
+    assert (eight.factor, eight.bus_rate(2 * 10**9, 0.5)) == (factor, 4 * factor)
     share = operation.share(4000, 4)
     assert (operation.sends(0, share), operation.receives(0, share)) == (sends, receives)
     assert operation.size(share, 4) == 4 * max(sends, receives)
+    assert operation.in_place == in_place, "torch has one buffer for sums of all and for broadcasts"
+    least = eight.share(8, 4)
+    assert least == (1 if eight.shares == 8 else 2), "one element for each rank at least"
+    assert eight.size(least, 4) == 4 * least * eight.shares
 
 
 def test_only_the_source_of_a_broadcast_or_a_pair_sends_and_only_the_end_of_a_pair_receives() -> (
@@ -62,21 +50,6 @@ def test_only_the_source_of_a_broadcast_or_a_pair_sends_and_only_the_end_of_a_pa
     assert [cast.sends(rank, 5) for rank in range(3)] == [0, 5, 0]
     assert [cast.receives(rank, 5) for rank in range(3)] == [5, 5, 5]
     assert all(cast.takes_part(rank) for rank in range(3))
-
-
-def test_torch_has_one_buffer_for_sums_of_all_and_for_broadcasts() -> None:
-    assert {name for name in OPERATIONS if Operation(name, 2).in_place} == {
-        "all_reduce",
-        "broadcast",
-    }
-
-
-@each("name", OPERATIONS)
-def test_the_smallest_size_sends_at_least_one_element_for_each_rank(name: CollectiveCheck) -> None:
-    operation = Operation(name, 8)
-    share = operation.share(8, 4)
-    assert share == (1 if operation.shares == 8 else 2)
-    assert operation.size(share, 4) == 4 * share * operation.shares
 
 
 @each(
@@ -95,14 +68,11 @@ def test_what_no_ranks_can_do_is_refused(
         Operation("send_receive", ranks, source, destination)
 
 
-def test_pairs_are_ordered() -> None:
-    assert pairs(3) == ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
-
-
 def test_the_sizes_reach_from_8_bytes_to_4_gib_and_hold_those_that_others_publish() -> None:
     assert (SIZES[0], SIZES[-1]) == (8, 4 * GIB)
     assert {1 << 24, 1 << 27, 1 << 30} <= set(SIZES)
     assert list(SIZES) == sorted(SIZES)
+    assert pairs(3) == ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
 
 
 def test_a_size_fits_with_both_its_buffers_and_the_work() -> None:

@@ -10,16 +10,15 @@ from typing import Any
 
 import cuda_on_cpu
 import numpy as np
-import pytest
 from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from thoroughness import examples
 
-from acceptance.loads import cubin
 from acceptance.loads.burn.compare import KINDS, RESULTS, Results, steps
 
+KERNELS = "compare"
 Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4, 8)
 PATTERNS = {  # of the result's format: a NaN, an infinite number, the negative one
@@ -30,11 +29,6 @@ PATTERNS = {  # of the result's format: a NaN, an infinite number, the negative 
     "tf32": (4, 0x7FC00001, 0x7F800000, 0xFF800000),
     "f64": (8, 0x7FF8 << 48 | 1, 0x7FF0 << 48, 0xFFF0 << 48),
 }
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> cuda_on_cpu.Built:
-    return cuda_on_cpu.shared(cubin.FOLDER / "compare.cu", tmp_path_factory)
 
 
 def memory(count: int, off: int = 0) -> Bytes:

@@ -48,11 +48,6 @@ def code(
     return refusal(ask, found, about, ran_s)
 
 
-def test_a_whole_run_is_proof() -> None:
-    assert code(output()) == ""
-    assert code(output(), ran_s=4.0) == ""
-
-
 @each("uuid", ["GPU-1a", "1a", "gpu-1A"])
 def test_a_gpu_is_the_same_with_the_drivers_prefix_and_without(uuid: str) -> None:
     assert code(output(about={"uuid": uuid})) == ""
@@ -68,23 +63,56 @@ def test_what_names_no_gpu_is_never_the_same(one: object, other: object) -> None
     assert code(output(about={"uuid": one}), about={"uuid": other}) == "load_parameter"
 
 
-def test_all_gpus_of_a_load_are_compared_in_their_order() -> None:
-    both = {"uuids": ["GPU-1", "GPU-2"]}
-    assert code(output(about={"uuids": ["1", "2"]}), about=both) == ""
-    for other in (["1"], ["2", "1"], None, "12"):
-        assert code(output(about={"uuids": other}), about=both) == "load_parameter"
+MODEL = {**OWN, "gpu": "NVIDIA H200"}
+BOTH = {"uuids": ["GPU-1", "GPU-2"]}
+SIZES = ("gemm_f64_by_size", COLUMNS, ((128.0, 1.0),))
 
 
-def test_the_model_is_compared_where_the_load_says_it() -> None:
-    model = {**OWN, "gpu": "NVIDIA H200"}
-    assert code(output(), about=model) == ""
-    assert code(output(about=model), about=model) == ""
-    assert code(output(about={**OWN, "gpu": "NVIDIA H100"}), about=model) == "load_parameter"
+@each(
+    "told, about, why",
+    [
+        # all GPUs of a load are compared in their order
+        ({"uuids": ["1", "2"]}, BOTH, ""),
+        *(({"uuids": one}, BOTH, "load_parameter") for one in (["1"], ["2", "1"], None, "12")),
+        # the model is compared where the load says it
+        (OWN, MODEL, ""),
+        (MODEL, MODEL, ""),
+        ({**OWN, "gpu": "NVIDIA H100"}, MODEL, "load_parameter"),
+    ],
+)
+def test_what_is_known_of_the_gpus(told: dict[str, Any], about: dict[str, Any], why: str) -> None:
+    assert code(output(about=told), about=about) == why
 
 
-def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
-    assert code(output(absent=(1,)), ran_s=2.0) == ""
-    assert code(output(absent=(0, 1)), ran_s=0.0) == ""
+@each(
+    "more, ran_s, why",
+    [
+        ({}, 4.0, ""),
+        ({}, 3.9, "load_ended_early"),
+        # a format may be absent and then takes no time
+        ({"absent": (1,)}, 2.0, ""),
+        ({"absent": (0, 1)}, 0.0, ""),
+        ({"wrong": (read(REPEATED),), "values": {"gemm_f8_miscompares": 1.0}}, 10.0, ""),
+    ],
+)
+def test_a_whole_run_is_proof(more: dict[str, Any], ran_s: float, why: str) -> None:
+    assert code(output(**more), ran_s=ran_s) == why
+
+
+@each(
+    "ask, tables, why",
+    [
+        (TABLES, [SIZES], ""),
+        (TABLES, [], ""),  # none of the sizes fit
+        (ASK, [SIZES], "load_stray"),
+        (TABLES, [("gemm_f64_by_size", ("n", "GB/s"), SIZES[2])], "load_columns"),
+    ],
+)
+def test_tables_are_those_that_are_due_with_their_columns(
+    ask: Ask, tables: list[Any], why: str
+) -> None:
+    found = replace(output(ask), tables=tuple(LoadTable(*one) for one in tables))
+    assert code(found, ask) == why
 
 
 @each(
@@ -104,33 +132,6 @@ def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
 )
 def test_anything_else_proves_nothing(about: dict[str, Any], why: str) -> None:
     assert code(output(**about)) == why
-
-
-def test_a_wrong_result_that_is_counted_is_proof() -> None:
-    counted = output(wrong=(read(REPEATED),), values={"gemm_f8_miscompares": 1.0})
-    assert code(counted) == ""
-
-
-def test_an_early_end_proves_nothing() -> None:
-    assert code(output(), ran_s=3.9) == "load_ended_early"
-
-
-def test_the_output_of_another_load_or_another_unit_proves_nothing() -> None:
-    assert code(replace(output(), load="gpu_copy")) == "load_of_another"
-    assert code(parse(printed(ASK, OWN).replace('"TFLOP/s"', '"GB/s"', 1))) == "load_unit"
-
-
-def test_tables_are_those_that_are_due_with_their_columns() -> None:
-    sizes = LoadTable("gemm_f64_by_size", COLUMNS, ((128.0, 1.0),))
-    assert code(replace(output(TABLES), tables=(sizes,)), TABLES) == ""
-    assert code(output(TABLES), TABLES) == ""  # none of the sizes fit
-    assert code(replace(output(), tables=(sizes,))) == "load_stray"
-    other = LoadTable("gemm_f64_by_size", ("n", "GB/s"), ((128.0, 1.0),))
-    assert code(replace(output(TABLES), tables=(other,)), TABLES) == "load_columns"
-
-
-def test_a_log_that_is_not_due_proves_nothing() -> None:
-    assert code(replace(output(), logs=(KeptLog("nccl", Gpu(0), "it went well"),))) == "load_stray"
 
 
 def test_a_table_and_a_log_that_are_due_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,12 +208,9 @@ def sound() -> tuple[Sound, ...]:
     )
 
 
-def test_every_load_is_tried() -> None:
-    assert {one.ask.load for one in sound()} == {*ASKS}
-
-
 @each("one", sound)
 def test_a_sound_output_is_proof_after_its_time(one: Sound) -> None:
+    assert {one.ask.load for one in sound()} == {*ASKS}
     found = parse(one.text)
     least_s = one.ask.least_s(found)
     assert refusal(one.ask, found, one.about, least_s) == ""

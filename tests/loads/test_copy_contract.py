@@ -37,19 +37,24 @@ def code(ask: Ask = ASK, about: dict[str, Any] = OWN, ran_s: float = 100.0, **mo
     return refusal(ask, printed(ask, about, **more), OWN, ran_s)
 
 
-def rows(*kept: object) -> dict[str, Any]:
-    return {"tables": {PRODUCTS: (PRODUCT_COLUMNS, kept)}}
-
-
-@each("absent", [(), (0,), (1,), (0, 1)])
-def test_whole_copies_are_proof_whichever_peers_are_in_reach(absent: tuple[int, ...]) -> None:
-    assert code(absent=absent) == ""
-    assert code(ask=Ask(seconds=2.0)) == ""
-
-
-def test_wrong_copies_that_are_counted_are_proof() -> None:
-    counted = {"copy_own_miscompares": 1.0}
-    assert code(values=counted, wrong=(read(TRANSFERRED),)) == ""
+@each(
+    "more, ran_s, why",
+    [
+        *(({"absent": absent}, 100.0, "") for absent in ((), (0,), (1,), (0, 1))),
+        ({"ask": Ask(seconds=2.0)}, 100.0, ""),
+        ({"values": {"copy_own_miscompares": 1.0}, "wrong": (read(TRANSFERRED),)}, 100.0, ""),
+        # each path takes its time
+        *(
+            ({"absent": absent}, least_s - less, "load_ended_early" if less else "")
+            for absent, least_s in (((), 16.0), ((1,), 16.0), ((0, 1), 14.0))
+            for less in (0.0, 0.1)
+        ),
+    ],
+)
+def test_whole_copies_are_proof_whichever_peers_are_in_reach(
+    more: dict[str, Any], ran_s: float, why: str
+) -> None:
+    assert code(ran_s=ran_s, **more) == why
 
 
 @each(
@@ -68,10 +73,15 @@ def test_wrong_copies_that_are_counted_are_proof() -> None:
         ({"about": {**OWN, "link": "gpu0"}}, "load_parameter"),
         ({"about": {**OWN, "link": None}}, "load_parameter"),
         ({"about": {**OWN, "inject": "slow"}}, "load_fault_injected"),
-        (rows(), "load_without_table"),
-        (rows(*SIZES[:-1]), "load_rows"),
-        (rows(*SIZES, SIZES[0]), "load_rows"),
-        (rows(("all", *SIZES[0][1:]), *SIZES[1:]), "load_rows"),
+        *(
+            ({"tables": {PRODUCTS: (PRODUCT_COLUMNS, found)}}, why)
+            for found, why in (
+                ((), "load_without_table"),
+                (SIZES[:-1], "load_rows"),
+                ((*SIZES, SIZES[0]), "load_rows"),
+                ((("all", *SIZES[0][1:]), *SIZES[1:]), "load_rows"),
+            )
+        ),
         ({"tables": {PRODUCTS: (("n", "GB/s"), [(128.0, 1.0)])}}, "load_columns"),
         ({"tables": {"elementwise_by_size": (PRODUCT_COLUMNS, SIZES)}}, "load_stray"),
     ],
@@ -85,12 +95,6 @@ def test_a_peer_is_measured_whole_or_absent_whole(name: str) -> None:
     found = parse(printed(ASK, OWN, absent=(0,)))
     half = tuple(one for one in found.absences if one.name != name)
     assert refusal(ASK, replace(found, absences=half), OWN) == "load_unmeasured"
-
-
-@each("absent, least_s", [((), 16.0), ((1,), 16.0), ((0, 1), 14.0)])
-def test_each_path_takes_its_time(absent: tuple[int, ...], least_s: float) -> None:
-    assert code(absent=absent, ran_s=least_s) == ""
-    assert code(absent=absent, ran_s=least_s - 0.1) == "load_ended_early"
 
 
 @each(

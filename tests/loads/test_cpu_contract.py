@@ -28,54 +28,65 @@ WRONG: Mapping[str, Miscompare] = {
 }
 
 
-def code(ask: AnyAsk, ran_s: float = 8.0, about: Mapping[str, Any] = {}, **more: Any) -> str:
-    return refusal(ask, printed(ask, about, **more), {}, ran_s)
+def code(ask: AnyAsk, **more: Any) -> str:
+    return refusal(ask, printed(ask, **more), {}, 8.0)
 
 
 def due(ask: AnyAsk) -> Mapping[tuple[str, Component], str]:
     return ask.due(LoadOutput(ask.load, {}, (), (), ())).readings
 
 
-def test_each_core_has_a_rate_and_a_ratio_where_its_group_has_others() -> None:
-    assert due(GEMM) == {
-        ("cpu_gemm_f64", CPU): "GFLOP/s",
-        **{("cpu_gemm_core_f64", Core(cpu)): "GFLOP/s" for cpu in (0, 2, 4)},
-        **{("cpu_gemm_core_ratio_f64", Core(cpu)): "ratio" for cpu in (0, 2)},
-        ("cpu_gemm_miscompares_f64", CPU): "count",
-        ("cpu_gemm_products_f64", CPU): "count",
-    }
-    single = Gemm(dtype="float32", seconds=1.0, cores={"all": ((7,),)})
-    assert {name for name, _ in due(single)} == {
-        "cpu_gemm_f32",
-        "cpu_gemm_core_f32",
-        "cpu_gemm_miscompares_f32",
-        "cpu_gemm_products_f32",
-    }
+FIRST, SECOND = Socket(0), Socket(1)
+REMOTE = {"memory_random_remote": "GB/s", "memory_random_remote_miscompares": "count"}
 
 
-def test_each_kernel_has_a_rate_and_a_count() -> None:
-    assert due(BANDWIDTH) == {
-        ("memory_copy", MEMORY): "GB/s",
-        ("memory_copy_miscompares", MEMORY): "count",
-        ("memory_triad", MEMORY): "GB/s",
-        ("memory_triad_miscompares", MEMORY): "count",
-    }
-
-
-def test_each_socket_reads_its_own_memory_and_that_of_each_other() -> None:
-    first, second = Socket(0), Socket(1)
-    assert due(RANDOM) == {
-        **{("memory_random", one): "GB/s" for one in (first, second)},
-        **{("memory_random_miscompares", one): "count" for one in (first, second)},
-        **{
-            (name, one): unit
-            for one in (Pair(first, second), Pair(second, first))
-            for name, unit in (
-                ("memory_random_remote", "GB/s"),
-                ("memory_random_remote_miscompares", "count"),
-            )
-        },
-    }
+@each(
+    "ask, readings",
+    [
+        (  # a ratio where its group has others
+            GEMM,
+            {
+                ("cpu_gemm_f64", CPU): "GFLOP/s",
+                **{("cpu_gemm_core_f64", Core(cpu)): "GFLOP/s" for cpu in (0, 2, 4)},
+                **{("cpu_gemm_core_ratio_f64", Core(cpu)): "ratio" for cpu in (0, 2)},
+                ("cpu_gemm_miscompares_f64", CPU): "count",
+                ("cpu_gemm_products_f64", CPU): "count",
+            },
+        ),
+        (
+            Gemm(dtype="float32", seconds=1.0, cores={"all": ((7,),)}),
+            {
+                ("cpu_gemm_f32", CPU): "GFLOP/s",
+                ("cpu_gemm_core_f32", Core(7)): "GFLOP/s",
+                ("cpu_gemm_miscompares_f32", CPU): "count",
+                ("cpu_gemm_products_f32", CPU): "count",
+            },
+        ),
+        (
+            BANDWIDTH,
+            {
+                ("memory_copy", MEMORY): "GB/s",
+                ("memory_copy_miscompares", MEMORY): "count",
+                ("memory_triad", MEMORY): "GB/s",
+                ("memory_triad_miscompares", MEMORY): "count",
+            },
+        ),
+        (  # each socket reads its own memory and that of each other
+            RANDOM,
+            {
+                **{("memory_random", one): "GB/s" for one in (FIRST, SECOND)},
+                **{("memory_random_miscompares", one): "count" for one in (FIRST, SECOND)},
+                **{
+                    (name, one): unit
+                    for one in (Pair(FIRST, SECOND), Pair(SECOND, FIRST))
+                    for name, unit in REMOTE.items()
+                },
+            },
+        ),
+    ],
+)
+def test_what_is_due(ask: AnyAsk, readings: Mapping[tuple[str, Component], str]) -> None:
+    assert due(ask) == readings
 
 
 @each("ask", EVERY)
@@ -86,21 +97,3 @@ def test_wrong_results_are_counted_in_a_count_of_wrong_ones(ask: AnyAsk) -> None
     assert code(ask, wrong=wrong, values=counted) == ""
     right = {name: 1.0 for name, _ in due(ask) if "products" in name}
     assert code(ask, wrong=wrong, values=right) == "load_uncounted"
-
-
-@each(
-    "ask, about",
-    [
-        *((ask, {"seconds": 4.0}) for ask in EVERY),
-        *((ask, {"cores": {"all": [[0]]}}) for ask in EVERY),
-        *((ask, {"inject": "bitflip"}) for ask in EVERY),
-        (GEMM, {"dtype": "float32"}),
-        (GEMM, {"size": 64}),
-        (BANDWIDTH, {"llc_bytes": 1}),
-        (RANDOM, {"llc_bytes": 1}),
-        (RANDOM, {"gib": 2.0}),
-    ],
-)
-def test_another_run_is_no_proof(ask: AnyAsk, about: Mapping[str, Any]) -> None:
-    why = "load_fault_injected" if "inject" in about else "load_parameter"
-    assert code(ask, about=about) == why

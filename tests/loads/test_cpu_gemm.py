@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import io
-import json
 import os
 import signal
 import subprocess
@@ -9,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from load_program import COMPONENTS, CPUS, ON_CORES, ROOT, forked, gone, run, start, wait_for
+from load_program import COMPONENTS, CPUS, ON_CORES, ROOT, forked, gone, run, start, wait_for, whole
 from thoroughness import some
-from wrong_results import CORE_REPEATED, all_of
+from written import written
 
 from acceptance.core import parts
 from acceptance.core.parts import CPU
@@ -19,7 +17,7 @@ from acceptance.loads import contract
 from acceptance.loads.__main__ import parsed
 from acceptance.loads.cpu.cores import Core, cores_of
 from acceptance.loads.cpu.gemm import LoopResult, WorkerReady, conclude, ratios
-from acceptance.loads.protocol import LoadOutput, Output, parse, salvage
+from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.process.reaper import descendants
 
 LOAD = ("-m", "acceptance.loads", "cpu_gemm")
@@ -45,39 +43,36 @@ def test_a_clean_run(dtype: str, short: str) -> None:
     assert values(output, f"cpu_gemm_products_{short}")[CPU] >= 2 * len(CPUS)
 
 
-@each("kind", some(["bitflip", "nan", "stuck"], 2))
-def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
-    done = forked(*TINY, f"inject={kind}")
-    assert done.returncode == 0
-    output = parse(done.stdout)
+@each("kind", some(["bitflip", "nan", "stuck", "slow:50"], 3))
+def test_a_fault_is_stamped_found_and_told_apart(kind: str) -> None:
+    output = whole(forked(*TINY, f"inject={kind}"))
     assert output.injected == kind
-    (found,) = output.miscompares
-    assert found.component == COMPONENTS[-1]
-    if kind == "stuck":
-        assert found.check == "exact"
-        assert values(output, "cpu_gemm_miscompares_f64")[CPU] > 1
-    else:
-        assert (found.check, found.nan) == ("repeat", int(kind == "nan"))
-        assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 1}
+    told = [(one.check, one.component, getattr(one, "nan", None)) for one in output.miscompares]
+    count = values(output, "cpu_gemm_miscompares_f64")[CPU]
+    last = COMPONENTS[-1]
+    assert (told, min(count, 2)) == {
+        "bitflip": ([("repeat", last, 0)], 1),
+        "nan": ([("repeat", last, 1)], 1),
+        "stuck": ([("exact", last, None)], 2),
+        "slow:50": ([], 0),
+    }[kind]
 
 
-def test_a_worker_that_dies_leaves_no_end() -> None:
-    done = forked(*TINY, "inject=die")
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"cpu_gemm: the worker on {COMPONENTS[-1]} was ended by signal 9")
+@each(
+    "words, said",
+    [
+        ((*TINY, "inject=die"), f"the worker on {COMPONENTS[-1]} was ended by signal 9"),
+        ((*TINY, "inject=hang", "grace=1"), f"{COMPONENTS[-1]} has not answered"),
+        ((*TINY[:-1], 'cores={"all": [[999999]]}'), "this process may not run on CPU 999999"),
+    ],
+)
+def test_a_load_that_cannot_go_on_ends_with_a_sentence_and_no_figures(
+    words: tuple[str, ...], said: str
+) -> None:
+    done = forked(*words)
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr
     assert '"end"' not in done.stdout
     assert '"reading"' not in done.stdout
-
-
-def test_a_worker_that_hangs_is_given_up() -> None:
-    done = forked(*TINY, "inject=hang", "grace=1")
-    assert done.returncode == 1
-    assert f"{COMPONENTS[-1]} has not answered" in done.stderr
-    assert '"end"' not in done.stdout
-
-
-def test_a_slowed_run_is_stamped() -> None:
-    assert parse(forked(*TINY, "inject=slow:50").stdout).injected == "slow:50"
 
 
 def begun() -> tuple[subprocess.Popen[str], list[int]]:
@@ -98,34 +93,19 @@ def begun() -> tuple[subprocess.Popen[str], list[int]]:
     return load, descendants(load.pid)
 
 
-@each("number", some([signal.SIGKILL, signal.SIGINT, signal.SIGTERM], 2))
-def test_no_worker_outlives_its_parent(number: signal.Signals) -> None:
+@each(
+    "number, who",
+    some([(signal.SIGKILL, 0), (signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, 1)], 3),
+)
+def test_no_worker_outlives_its_parent_or_another(number: signal.Signals, who: int) -> None:
     load, workers = begun()
     with load:
         assert len(workers) == len(CPUS)
-        load.send_signal(number)
-        out, _ = load.communicate(timeout=30)
-        assert load.returncode == -number
-        assert '"end"' not in out
-        wait_for(lambda: all(gone(pid) for pid in workers))
-
-
-def test_a_worker_killed_from_outside_ends_the_load() -> None:
-    load, workers = begun()
-    with load:
-        os.kill(workers[0], signal.SIGKILL)
+        os.kill([load.pid, *workers][who], number)
         out, err = load.communicate(timeout=30)
-        assert load.returncode == 1
-        assert "was ended by signal 9" in err
+        assert (load.returncode, "was ended by signal 9" in err) == (1 if who else -number, who > 0)
         assert '"end"' not in out
         wait_for(lambda: all(gone(pid) for pid in workers))
-
-
-def test_a_core_that_is_not_ours_is_refused_before_anything_is_heated() -> None:
-    done = forked(*TINY[:-1], 'cores={"all": [[999999]]}')
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    assert "this process may not run on CPU 999999" in done.stderr
 
 
 def test_the_parents_do_not_load_numpy() -> None:
@@ -150,49 +130,52 @@ def test_a_core_is_held_against_the_others_of_its_group() -> None:
 
 
 def concluded(ready: dict[Core, WorkerReady], laps: dict[Core, LoopResult]) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("cpu_gemm", {})
-    conclude(output, "float64", 100, ready, laps)
-    return parse(stream.getvalue())
+    def whole_output(output: Output) -> None:
+        output.hello("cpu_gemm", {})
+        conclude(output, "float64", 100, ready, laps)
+
+    return parse(written(whole_output))
 
 
-def test_rates_count_two_operations_for_each_of_size_cubed() -> None:
-    output = concluded(
-        {core: WorkerReady("d", True, "numpy") for core in CORE[:2]},
-        {CORE[0]: LoopResult(1000, 0, 2.0), CORE[1]: LoopResult(500, 1, 1.0)},
-    )
-    assert values(output, "cpu_gemm_core_f64") == {parts.Core(0): 1.0, parts.Core(1): 1.0}
-    assert values(output, "cpu_gemm_f64") == {CPU: 2.0}
-    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 1}
-    assert values(output, "cpu_gemm_products_f64") == {CPU: 1501}
-    assert output.notes == (
-        "products made by numpy",
-        "sha256 of the first product on every core: d",
-    )
+def ready(digest: str = "d", right: bool = True) -> WorkerReady:
+    return WorkerReady(digest, right, "numpy")
 
 
-def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
-    ready = {core: WorkerReady("d", True, "numpy") for core in CORE}
-    ready[CORE[4]] = WorkerReady("other", True, "numpy")
-    output = concluded(ready, {core: LoopResult(1, 0, 1.0) for core in CORE})
-    (found,) = output.miscompares
-    assert found.check == "digest"
-    assert found.digests["other"] == (parts.Core(4),)
-    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 1}
-    assert output.notes == ("products made by numpy",)
-
-
-def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product() -> None:
-    ready = {
-        CORE[0]: WorkerReady("d", True, "numpy"),
-        CORE[1]: WorkerReady("wrong", False, "numpy"),
+@each(
+    "first, laps, wrong, products, notes",
+    [
+        (  # two operations for each of size cubed
+            [ready(), ready()],
+            [LoopResult(1000, 0, 2.0), LoopResult(500, 1, 1.0)],
+            1,
+            1501,
+            ["sha256 of the first product on every core: d"],
+        ),
+        # a core with other bits than the rest is a miscompare
+        ([*[ready()] * 4, ready("other")], [LoopResult(1, 0, 1.0)] * 5, 1, 9, []),
+        # one whose first product was wrong has no say and no verified product
+        (
+            [ready(), ready("wrong", right=False)],
+            [LoopResult(10, 0, 1.0), LoopResult(20, 20, 1.0)],
+            21,
+            11,
+            [],
+        ),
+    ],
+)
+def test_what_all_cores_make(
+    first: list[WorkerReady], laps: list[LoopResult], wrong: int, products: int, notes: list[str]
+) -> None:
+    cores = CORE[: len(laps)]
+    output = concluded(dict(zip(cores, first, strict=True)), dict(zip(cores, laps, strict=True)))
+    rates = values(output, "cpu_gemm_core_f64")
+    assert rates == {
+        core.component: 2 * 100**3 * lap.products / lap.seconds / 1e9
+        for core, lap in zip(cores, laps, strict=True)
     }
-    output = concluded(ready, {CORE[0]: LoopResult(10, 0, 1.0), CORE[1]: LoopResult(20, 20, 1.0)})
-    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 21}
-    assert values(output, "cpu_gemm_products_f64") == {CPU: 11}
-
-
-def test_what_was_found_before_a_death_is_on_standard_output() -> None:
-    lines = [json.dumps({"miscompare": CORE_REPEATED}), '{"note": "x"']
-    assert salvage("\n".join(lines)) == all_of(CORE_REPEATED)
+    assert values(output, "cpu_gemm_f64") == {CPU: pytest.approx(sum(rates.values()))}
+    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: wrong}
+    assert values(output, "cpu_gemm_products_f64") == {CPU: products}
+    assert output.notes == ("products made by numpy", *notes)
+    told = [(one.check, one.digests["other"]) for one in output.miscompares]
+    assert told == ([("digest", (parts.Core(4),))] if len(first) == 5 else [])

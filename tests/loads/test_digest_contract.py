@@ -6,7 +6,19 @@ import sys
 from typing import Any
 
 from cases import each
-from load_texts import Change, Lines, cell, changed, drop, hello, line_of, printed, reading, refusal
+from load_texts import (
+    Change,
+    Lines,
+    cell,
+    changed,
+    drop,
+    hello,
+    line_of,
+    printed,
+    reading,
+    refusal,
+    rows,
+)
 from sound_loads import Flip, digest_run
 
 from acceptance.loads.miscompare import REPEATS_DIFFER, DigestFormat
@@ -43,16 +55,6 @@ def test_repeats_that_differ_are_counted_by_format() -> None:
     assert code(differing=differing) == ""
     found = runs(output(differing=differing))
     assert (found.differing_in("bf16"), found.differing_in("tf32")) == (2, 1)
-
-
-def repeats(value: object) -> Change:
-    """So many repeats in both rows."""
-
-    def change(lines: Lines) -> None:
-        for row in range(2):
-            cell(TABLE, row, 2, value)(lines)
-
-    return change
 
 
 def log(old: str, new: str) -> Change:
@@ -117,9 +119,9 @@ def of_another_gpu(lines: Lines) -> None:
         (cell(TABLE, 0, 0, "f16"), "load_digest_rows"),
         (cell(TABLE, 0, 1, 19), "load_digest_rows"),
         (cell(TABLE, 0, 2, 11), "load_digest_rows"),
-        (repeats(1), "load_repeats"),
-        (repeats(2.5), "load_repeats"),
-        (repeats("2"), "load_repeats"),
+        (rows(TABLE, lambda found: [[*row[:2], 1, *row[3:]] for row in found]), "load_repeats"),
+        (rows(TABLE, lambda found: [[*row[:2], 2.5, *row[3:]] for row in found]), "load_repeats"),
+        (rows(TABLE, lambda found: [[*row[:2], "2", *row[3:]] for row in found]), "load_repeats"),
         (cell(TABLE, 0, 3, "0" * 16), "load_digest_rows"),
         (cell(TABLE, 0, 4, "0" * 16), "load_digest_rows"),
         (cell(TABLE, 0, 5, "0" * 16), "load_digest_rows"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.card import CudaCard, gpu_identity
+from acceptance.loads.card import CudaCard, gpu_identity, wait
 from acceptance.loads.program import LoadError
 
 
@@ -68,6 +68,15 @@ def test_no_gpu_and_no_torch_have_their_cures(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(LoadError, match=r"torch cannot be imported .*: run it in rigproof's image"):
         gpu_identity()
+
+
+def test_a_gpu_that_does_not_come_back_is_told_and_not_waited_for() -> None:
+    with pytest.raises(LoadError, match=r"within 0\.02 s: it hangs"):
+        wait(lambda: False, 0.02)
+    answers, paused = iter([False] * 20 + [True]), list[float]()
+    wait(lambda: next(answers), 60.0, paused.append)
+    assert len(paused) == 20
+    assert max(paused) == 0.002, "it looks often enough that the GPU is never left without work"
 
 
 def test_time_is_that_of_events(monkeypatch: pytest.MonkeyPatch) -> None:

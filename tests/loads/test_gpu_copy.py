@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
 from load_texts import values
+from written import written
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
@@ -25,7 +25,8 @@ from acceptance.loads.copy.transfers import (
     DeviceToDevice,
     UnidirectionalTransfer,
 )
-from acceptance.loads.protocol import LoadOutput, Output, Progress, decode, parse
+from acceptance.loads.program import LoadError
+from acceptance.loads.protocol import LoadOutput, Progress, decode, parse
 
 MIB = 1 << 20
 WORDS = ["gpu_copy", "seconds=0.01", "mib=1"]
@@ -51,11 +52,9 @@ def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
 
     def made(inject: Any = None, seconds: float = 0.01, **asked: str) -> LoadOutput:
         torch(**asked)
-        stream = StringIO()
         others = int(asked.get("gpus", 1)) - 1
         ask = Ask(seconds=seconds, peers=others, mib=1, inject=inject)
-        copy_load.run(ask, Output(stream))
-        output = parse(stream.getvalue())
+        output = parse(written(lambda output: copy_load.run(ask, output)))
         if inject is None:
             contract.prove(ask, output, {"uuid": output.parameters["uuid"]}, 1e3)
         return output
@@ -63,12 +62,14 @@ def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
     return made
 
 
-def test_a_clean_run(load: Load) -> None:
-    output = load()
-    assert output.load == "gpu_copy"
+@pytest.mark.parametrize("inject", [None, "slow"])
+def test_a_clean_run(load: Load, inject: str | None) -> None:
+    output = load(inject)
+    assert (output.load, output.injected) == ("gpu_copy", inject)
     assert output.parameters == {
         "seconds": 0.01,
         "mib": 1,
+        **({"inject": inject} if inject else {}),
         "gpu": "Fake GPU",
         "uuid": "GPU-00000000-0000-4000-8000-000000000000",
         "capability": "9.0",
@@ -87,10 +88,10 @@ def test_a_clean_run(load: Load) -> None:
     assert "the kernel shows no NUMA node of 0000:fe:1f.0" in output.notes[1]
     assert "copy_own_d2d: buffers of 16 MiB, the L2 cache has 2.0 MiB" in output.notes
     assert sum(note.endswith("compared whole, 0 wrong") for note in output.notes) == len(OWN)
-
-
-def test_the_table_of_products(load: Load) -> None:
-    (table,) = load().tables
+    # The fake does one thing after another, so the other way has always ended.
+    apart = [note for note in output.notes if "the other way was not busy to the end of" in note]
+    assert [note.partition(":")[0] for note in apart] == [OWN[3], OWN[4]]
+    (table,) = output.tables
     assert (table.name, tuple(table.columns)) == ("elementwise", ("elements", "MiB", "GB/s"))
     assert [tuple(row[:2]) for row in table.rows] == [(100, 1200 / MIB), (400, 4800 / MIB)]
     assert all(row[2] > 0 for row in table.rows)
@@ -118,10 +119,9 @@ def test_the_paths_to_peers_share_the_time_of_one_path(
         return CopyTally([1.0, 2.0, 3.0], compared=4)
 
     monkeypatch.setattr(copy_load, "measure_copies", measure)
-    stream = StringIO()
-    copy_load.run(Ask(seconds=4.0, peers=3, mib=1), Output(stream))
+    text = written(lambda output: copy_load.run(Ask(seconds=4.0, peers=3, mib=1), output))
     assert taken == [*((name, 4.0) for name in OWN), *[("copy_own_p2p", 2.0)] * 2]
-    said = [one for one in map(decode, stream.getvalue().splitlines()) if isinstance(one, Progress)]
+    said = [one for one in map(decode, text.splitlines()) if isinstance(one, Progress)]
     assert [one.done_s for one in said] == [4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 28.0, 30.0, 32.0]
     assert {one.of_s for one in said} == {32.0}
 
@@ -140,12 +140,6 @@ def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:
     ]
     for told in copies:
         assert (told.copy, told.words, told.first[0].xor) == (1, 1, f"{1 << 21:016x}")
-
-
-def test_slow_is_stamped_and_finds_nothing_wrong(load: Load) -> None:
-    output = load("slow")
-    assert output.injected == "slow"
-    assert output.miscompares == ()
 
 
 @pytest.mark.parametrize(("device", "paths"), [("cuda", 5), ("cpu", 4), ("cuda:1", 1)])
@@ -167,23 +161,6 @@ def test_a_product_that_is_no_number_is_wrong(load: Load) -> None:
     assert values(output)["elementwise_miscompares", Gpu(0)] == elementwise.BATCHES
     told = output.miscompares[0]
     assert (told.elements, told.wrong, told.index, told.got) == (400, 1, 3, "nan")
-
-
-def test_where_both_ways_do_not_run_at_once_it_is_said(load: Load) -> None:
-    # The fake does one thing after another, so the other way has always ended.
-    told = [note for note in load().notes if "the other way was not busy to the end of" in note]
-    assert [note.partition(":")[0] for note in told] == [OWN[3], OWN[4]]
-
-
-def test_where_they_do_nothing_is_said(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    def timed(self: BidirectionalTransfer, times: int) -> float:
-        self.other.copy()
-        return UnidirectionalTransfer.timed(self, times)
-
-    monkeypatch.setattr(BidirectionalTransfer, "timed", timed)
-    output = load()
-    assert output.miscompares == ()
-    assert not any("the other way was not busy" in note for note in output.notes)
 
 
 def test_both_ways_at_once_end_at_the_first_try(
@@ -259,58 +236,65 @@ def test_a_gpu_makes_the_words_of_the_processor(
     assert device_pattern.fault(tensor, start) == pattern.fault(words, tensor.array.view(np.uint64))
 
 
-@pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-
-
-@pytest.mark.usefixtures("program", "load")
-def test_too_little_host_memory_is_no_fault_of_the_gpu(
-    torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    torch()
-    monkeypatch.setattr(copy_load, "available_bytes", lambda: 1 << 20)
-    assert main(WORDS) == 1
-    printed = capsys.readouterr()
-    assert printed.err.endswith("are available: free memory\n")
-    assert '"end"' not in printed.out
-
-
-@pytest.mark.usefixtures("program")
+@pytest.mark.usefixtures("load")
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "room", "said"),
     [
-        (
-            {"gpus": "0"},
-            (
-                "gpu_copy: torch sees no GPU: see that `nvidia-smi` lists one here and that "
-                "CUDA_VISIBLE_DEVICES names it\n"
-            ),
-        ),
-        ({"fail": "3"}, "gpu_copy: CUDA error: an illegal memory access was encountered\n"),
-        (
-            {"gpus": "3", "peers": "1,2"},
-            "gpu_copy: CUDA shows 2 GPUs beside the load's own, and copies to 0 are due: give "
-            "peers=2, or show it others (CUDA_VISIBLE_DEVICES)\n",
-        ),
+        ({"gpus": "0"}, 1 << 40, "torch sees no GPU"),
+        ({"fail": "3"}, 1 << 40, "CUDA error: an illegal memory access was encountered\n"),
+        ({"gpus": "3", "peers": "1,2"}, 1 << 40, "CUDA shows 2 GPUs beside the load's own"),
+        ({}, 1 << 20, "the buffers need "),  # too little host memory is no fault of the GPU
+        ({}, 1 << 40, ""),
     ],
 )
-def test_what_cuda_says_ends_the_load(
-    torch: Callable[..., None], capsys: pytest.CaptureFixture[str], asked: dict[str, str], said: str
+def test_the_program_ends_with_its_last_line_or_a_sentence(
+    torch: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    asked: dict[str, str],
+    room: int,
+    said: str,
 ) -> None:
     torch(**asked)
-    assert main(WORDS) == 1
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    monkeypatch.setattr(copy_load, "available_bytes", lambda: room)
+    assert main(WORDS) == bool(said)
     printed = capsys.readouterr()
-    assert printed.err == said
-    assert '"end"' not in printed.out
+    assert printed.err.startswith(f"gpu_copy: {said}" if said else "")
+    assert printed.err.count("\n") == bool(said)
+    assert ('"end"' in printed.out) == (not said)
 
 
-@pytest.mark.usefixtures("program", "load")
-def test_the_program_runs_whole(
-    torch: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    torch()
-    assert main(WORDS) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    assert parse(printed.out).load == "gpu_copy"
+def test_each_way_is_busy_for_longer_than_the_other() -> None:
+    assert copy_load.background_copies(50.0, 50.0) == 3
+    assert copy_load.background_copies(25.0, 6.0) == 3
+    assert copy_load.background_copies(6.0, 25.0) == 7
+
+
+def test_local_buffers_are_beyond_the_cache() -> None:
+    assert copy_load.local_words(140 << 30, 60 * MIB) == (4 << 30) // 8
+    assert copy_load.local_words(8 << 30, 60 * MIB) == (2 << 30) // 8
+    assert copy_load.local_words(960 * MIB, 60 * MIB) == 240 * MIB // 8
+    with pytest.raises(
+        LoadError, match=r"only 0.94 GiB of the GPU's memory are free.* 4 times its L2 cache"
+    ):
+        copy_load.local_words(960 * MIB - 1, 60 * MIB)
+    with pytest.raises(LoadError):
+        copy_load.local_words(0, 0)
+
+
+def test_host_buffers_take_half_of_what_is_available_at_most() -> None:
+    copy_load.require_host_memory(512, 4 << 30)
+    with pytest.raises(
+        LoadError, match=r"need 2.00 GiB of host memory, more than half of the 4.00 GiB"
+    ):
+        copy_load.require_host_memory(512, (4 << 30) - 1)
+
+
+def test_the_hump_is_explained() -> None:
+    assert elementwise.hump(60 * MIB) == (
+        "elementwise product: the L2 cache holds 60.0 MiB, the vectors of up to 4194304 elements "
+        "fit into it; "
+        "only larger ones show the memory"
+    )
+    assert "no vectors of the table fit into it" in elementwise.hump(0)

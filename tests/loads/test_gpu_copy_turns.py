@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from io import StringIO
 from itertools import permutations
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 from cases import each
 from load_program import ROOT
+from written import written
 
 from acceptance.loads.copy import device_pattern, elementwise
 from acceptance.loads.copy import load as copy_load
@@ -178,19 +180,13 @@ def test_one_that_is_killed_holds_nobody_up(turn: str, file: str, tmp_path: Path
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
+def fake(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Any:
     """The fake in torch's place: two GPUs, the second in reach."""
-    monkeypatch.setenv("FAKE_TORCH_GPUS", "2")
-    monkeypatch.setenv("FAKE_TORCH_PEERS", "1")
-    monkeypatch.syspath_prepend(str(FAKE))
-    for name in ("torch", "torch.cuda"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    torch(gpus="2", peers="1")
     monkeypatch.setattr(copy_load, "ELEMENTS", (100,))
     monkeypatch.setattr(elementwise, "_BATCH_S", 1e-4)
     monkeypatch.setattr(device_pattern, "_CHUNK", 50_000)
-    import torch  # type: ignore[import-not-found, unused-ignore]
-
-    return torch
+    return import_module("torch")
 
 
 def asked(folder: Path, link: str) -> Ask:
@@ -230,8 +226,7 @@ def test_each_path_is_in_its_turn_and_its_buffers_are_gone_at_the_end_of_it(
     monkeypatch.setattr(Output, "reading", reading)
     monkeypatch.setattr(fake, "empty", empty)
     monkeypatch.setattr(fake.cuda, "empty_cache", empty_cache)
-    stream = StringIO()
-    copy_load.run(asked(tmp_path, "gpu4"), Output(stream))
+    text = written(lambda output: copy_load.run(asked(tmp_path, "gpu4"), output))
     assert course == [
         "machine, shared",
         "copy_own_d2d",
@@ -257,16 +252,14 @@ def test_each_path_is_in_its_turn_and_its_buffers_are_gone_at_the_end_of_it(
         "cache emptied of all but 0",
         "end of machine",
     ]
-    assert parse(stream.getvalue()).parameters["link"] == "gpu4"
+    assert parse(text).parameters["link"] == "gpu4"
 
 
 def test_a_gpu_without_peers_waits_for_no_turn_alone(
     fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fake, "PEERS", [])
-    stream = StringIO()
-    copy_load.run(asked(tmp_path, "gpu0"), Output(stream))
-    output = parse(stream.getvalue())
+    output = parse(written(lambda output: copy_load.run(asked(tmp_path, "gpu0"), output)))
     assert [one.name for one in output.absences] == [*PEER_READINGS]
     taken_turns = {note.partition(":")[0] for note in output.notes if " turn on " in note}
     assert taken_turns == {"exclusive turn on link-gpu0", "shared turn on machine"}

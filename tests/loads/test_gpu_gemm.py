@@ -1,37 +1,17 @@
 from __future__ import annotations
 
-import io
-import os
-import signal
 from types import SimpleNamespace
 
 import pytest
 from card_of_tests import FakeCard
+from written import written
 
-from acceptance.loads.__main__ import main
 from acceptance.loads.gemm import load, product
 from acceptance.loads.gemm.contract import Ask
 from acceptance.loads.gemm.worker import GemmOptions
-from acceptance.loads.protocol import Output, parse
+from acceptance.loads.protocol import parse
 
 ASK = Ask(dtypes=("f64", "bf16"), seconds=1.0)
-
-
-def test_what_cuda_says_is_told_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(*_: object) -> None:
-        assert "NVIDIA_TF32_OVERRIDE" not in os.environ
-        raise RuntimeError(
-            "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
-            "asynchronous"
-        )
-
-    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(load, "run", fails)
-    assert main(["gpu_gemm", "dtypes=f64", "seconds=1"]) == 1
-    assert capsys.readouterr().err == "gpu_gemm: CUDA error: uncorrectable ECC error encountered\n"
 
 
 @pytest.mark.parametrize(("gib", "size", "notes"), [(140, 8192, 0), (4, 4096, 1)])
@@ -52,9 +32,7 @@ def test_the_size_that_is_judged_is_told(
     monkeypatch.setattr(load, "CudaCard", Small)
     monkeypatch.setattr(load, "GemmWorker", worker)
     monkeypatch.setattr(product, "settings", lambda: None)
-    stream = io.StringIO()
-    load.run(ASK, Output(stream))
-    output = parse(stream.getvalue())
+    output = parse(written(lambda output: load.run(ASK, output)))
     assert output.parameters["size"] == size
     assert [order.size for order in orders] == [size]
     told = ("4096 is judged, not 8192: the GPU's memory is too small for one format of that size",)

@@ -1,21 +1,28 @@
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from card_of_tests import FakeCard
 from cases import each
+from written import ran, ran_text
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, needs, report_absent
-from acceptance.loads.miscompare import LapMismatch, ReferenceKind, WrongReference, WrongRepeat
+from acceptance.loads.miscompare import (
+    LapMismatch,
+    Miscompare,
+    ReferenceKind,
+    WrongReference,
+    WrongRepeat,
+)
 from acceptance.loads.mismatch import ProductDifference, RemadeDigest
 from acceptance.loads.program import LoadError
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
 
@@ -107,21 +114,19 @@ class Bench:
         table: tuple[int, ...] = (),
         inject: str | None = None,
     ) -> LoadOutput:
-        stream = io.StringIO()
-        output = Output(stream)
-        output.hello("gpu_gemm", {})
         order = GemmOptions(tuple(DTYPES[short] for short in shorts), seconds, 1024, table, inject)
-        GemmWorker(
-            order,
-            self.card,
-            output,
-            self.trial,
-            self.prepare,
-            clock=lambda: self.card.now,
-            sleep=lambda seconds: self.slept.append((seconds, self.card.done)),
-        ).run()
-        output.end()
-        self.text = stream.getvalue()
+        self.text = ran_text(
+            "gpu_gemm",
+            lambda output: GemmWorker(
+                order,
+                self.card,
+                output,
+                self.trial,
+                self.prepare,
+                clock=lambda: self.card.now,
+                sleep=lambda seconds: self.slept.append((seconds, self.card.done)),
+            ).run(),
+        )
         return parse(self.text)
 
 
@@ -158,51 +163,56 @@ def test_all_are_taken_cool_before_any_is_taken_hot() -> None:
         ["again", "spoil", "compare", "release"],
     )
     assert [trial.told for trial in bench.trials] == [first + second] * 2
-
-
-def test_progress_is_told_over_all_formats() -> None:
-    bench = Bench()
-    bench.run("f64", "bf16")
     told = [line for line in bench.text.splitlines() if line.startswith('{"progress"')]
     assert told == ['{"progress": 5.0, "of": 12.0}', '{"progress": 10.0, "of": 12.0}']
 
 
-def test_a_last_product_that_differs_is_a_miscompare() -> None:
-    output = Bench(differs=("short",)).run("bf16")
-    assert output.miscompares == (
-        WrongRepeat(component=Gpu(0), dtype="bf16", check="repeat", after="short", **DIFFERENCE),
-    )
-    assert values(output)["gemm_bf16_miscompares"][2] == 1
-    output = Bench(differs=("short", "sustained")).run("bf16")
-    assert [found.after for found in output.miscompares] == ["short", "sustained"]
-    assert values(output)["gemm_bf16_miscompares"][2] == 2
+def repeated(after: Any, dtype: Any = "bf16") -> WrongRepeat:
+    return WrongRepeat(component=Gpu(0), dtype=dtype, check="repeat", after=after, **DIFFERENCE)
 
 
-def test_after_a_wrong_first_product_no_product_counts_as_right() -> None:
-    bench = Bench(
-        found=Found((reference("normal", 3), reference("whole", 4))),
-        differs=("short",),
-    )
-    output = bench.run("f32", seconds=0.5)
-    assert [found.check for found in output.miscompares] == ["normal", "whole", "repeat"]
-    assert values(output)["gemm_f32_miscompares"][2] == 5
+FIRST = Found((reference("normal", 3), reference("whole", 4)))
+OTHER_DIGEST = LapMismatch(component=Gpu(0), dtype="bf16", check="again", **DIGESTS)
 
 
-def test_a_first_product_that_cannot_be_made_again_is_a_miscompare() -> None:
-    output = Bench(differs=("again",)).run("bf16", seconds=0.5)
-    assert output.miscompares == (
-        LapMismatch(component=Gpu(0), dtype="bf16", check="again", **DIGESTS),
-    )
-    assert values(output)["gemm_bf16_miscompares"][2] == 2
-
-
-def test_an_injected_wrong_element_is_found_in_every_format() -> None:
-    output = Bench().run("f32", "i8", seconds=0.5, inject="wrong")
-    assert [(found.dtype, found.after) for found in output.miscompares] == [
-        ("f32", "sustained"),
-        ("i8", "sustained"),
-    ]
-    assert values(output)["gemm_i8_miscompares"][2] == 1
+@each(
+    "bench, shorts, inject, told, count",
+    [
+        (Bench(differs=("short",)), ["bf16"], None, [repeated("short")], 1),
+        (
+            Bench(differs=("short", "sustained")),
+            ["bf16"],
+            None,
+            [repeated("short"), repeated("sustained")],
+            2,
+        ),
+        # after a wrong first product no product counts as right
+        (
+            Bench(found=FIRST, differs=("short",)),
+            ["f32"],
+            None,
+            [*FIRST.findings, repeated("short", "f32")],
+            5,
+        ),
+        (Bench(differs=("again",)), ["bf16"], None, [OTHER_DIGEST], 2),
+        (
+            Bench(),
+            ["f32", "i8"],
+            "wrong",
+            [repeated("sustained", "f32"), repeated("sustained", "i8")],
+            1,
+        ),
+        (Bench(), [], None, [], 0),
+    ],
+)
+def test_what_is_wrong_is_told_and_counted(
+    bench: Bench, shorts: list[str], inject: str | None, told: list[Miscompare], count: int
+) -> None:
+    output = bench.run(*shorts, seconds=0.5, inject=inject)
+    assert list(output.miscompares) == told
+    assert {
+        name: value for name, (_, _, value) in values(output).items() if "miscompares" in name
+    } == {f"gemm_{short}_miscompares": count for short in shorts}
 
 
 def test_injected_slowness_halves_every_rate() -> None:
@@ -225,14 +235,7 @@ def test_the_table_comes_before_the_heat() -> None:
         < bench.text.index("gemm_bf16_by_size")
         < bench.text.index('"gemm_bf16"')
     )
-
-
-def test_a_table_without_a_size_that_fits_is_none() -> None:
-    bench = Bench()
-    bench.card.free = 1 << 27
-    output = bench.run("bf16", seconds=0.5, table=(32768,))
-    assert output.tables == ()
-    assert any("table: 32768 needs" in note for note in output.notes)
+    assert Bench(bench.card).run("bf16", seconds=0.5, table=(32768,)).tables == ()  # none fits
 
 
 def test_too_little_memory_is_said_before_anything_is_heated() -> None:
@@ -264,18 +267,12 @@ def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(
     assert fitting_size(tuple(DTYPES.values()), asked, int(gib * 2**30)) == judged
 
 
-def test_nothing_to_do_is_done() -> None:
-    assert Bench().run().readings == ()
-
-
 def test_what_is_not_offered_is_absent_by_every_name() -> None:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("gpu_gemm", {})
-    offered = report_absent(output, tuple(DTYPES.values()), (7, 0))
-    output.end()
+    offered: list[Dtype] = []
+    every = tuple(DTYPES.values())
+    output = ran("gpu_gemm", lambda output: offered.extend(report_absent(output, every, (7, 0))))
+    found = output.absences
     assert [dtype.short for dtype in offered] == ["f64", "f32", "f16"]
-    found = parse(stream.getvalue()).absences
     assert [one.name for one in found[:3]] == [
         "gemm_tf32_short",
         "gemm_tf32",

@@ -7,6 +7,7 @@ import pytest
 from cases import each
 
 from acceptance.loads import program
+from acceptance.loads.__main__ import main
 from acceptance.loads.program import LoadError, exit_load, run_guarded
 
 
@@ -36,6 +37,38 @@ def test_an_error_is_one_sentence(
         raise error
 
     assert run_guarded("load", fails) == 1
+    assert capsys.readouterr().err == said
+
+
+TF32 = "NVIDIA_TF32_OVERRIDE"
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "stray"),
+    [
+        ("gpu_gemm dtypes=f64 seconds=1", "gemm.load", TF32),
+        ("burn dtypes=f64,bf16 seconds=1", "burn.load", TF32),
+        ("vram seconds=1", "vram.load", "PYTORCH_CUDA_ALLOC_CONF"),
+        ("train_layers dtype=bf16 seconds=8", "train.layer_load", TF32),
+        ("train_step seconds=6", "train.step_load", TF32),
+        ("train_digest seconds=6", "train.digest_load", TF32),
+    ],
+)
+def test_what_cuda_says_is_told_in_one_sentence(
+    words: str,
+    module: str,
+    stray: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fails(*_: object) -> None:
+        assert stray not in os.environ
+        raise RuntimeError("CUDA error: uncorrectable ECC error encountered\nmore of it")
+
+    monkeypatch.setenv(stray, "1")
+    monkeypatch.setattr(f"acceptance.loads.{module}.run", fails)
+    assert main(words.split()) == 1
+    said = f"{words.split()[0]}: CUDA error: uncorrectable ECC error encountered\n"
     assert capsys.readouterr().err == said
 
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import load_texts
 from cases import each
-from load_texts import hello, printed, refusal, refusal_message
+from load_texts import (
+    Change,
+    cell,
+    changed,
+    hello,
+    printed,
+    refusal,
+    refusal_message,
+    rows,
+)
 from msgspec.structs import replace as replaced
 from sound_loads import RATES, WRONG_GRADIENT, sound
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
-from acceptance.loads.protocol import LoadOutput, parse
+from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.layer_contract import (
     GRID,
     LAYER_COLUMNS,
@@ -29,71 +36,78 @@ TABLE = Ask(dtype="bf16", seconds=8.0, table=True)
 ABOUT = {"uuid": "GPU-1", "gpu": "NVIDIA H200", "capability": "9.0"}
 
 
-def output(ask: Ask, about: dict[str, Any] = ABOUT, **more: Any) -> LoadOutput:
-    return parse(printed(ask, about, **more))
+def output(ask: Ask, *changes: Change, about: Mapping[str, Any] = ABOUT, **more: Any) -> LoadOutput:
+    return changed(printed(ask, about, **more), *changes)
 
 
-def changed(
-    ask: Ask = JUDGED, wrong: Any = (), about: Mapping[str, Any] = {}, **more: Any
-) -> LoadOutput:
-    """A sound output, with other values, parameters or whatever else is printed."""
-    return load_texts.changed(printed(ask, ABOUT, wrong=wrong, **more), hello(**about))
+def code(ask: Ask, *changes: Change, ran_s: float = 20.0, **more: Any) -> str:
+    return refusal(ask, output(ask, *changes, **more), {"uuid": "GPU-1"}, ran_s)
 
 
-def with_row(ask: Ask, number: int, place: int, cell: Any) -> LoadOutput:
-    """A sound output with one other cell of its table."""
-    rows = [list(row) for row in sound(ask, ABOUT).tables[LAYER_TABLE]]
-    rows[number][place] = cell
-    return changed(ask, tables={LAYER_TABLE: (LAYER_COLUMNS, rows)})
-
-
-def with_rows(ask: Ask, first: int, last: int | None = None) -> LoadOutput:
-    """A sound output with a part of its table twice."""
-    rows = sound(ask, ABOUT).tables[LAYER_TABLE]
-    return changed(ask, tables={LAYER_TABLE: (LAYER_COLUMNS, [*rows[:last], *rows[:first]])})
-
-
-def code(found: LoadOutput, ask: Ask = JUDGED, ran_s: float = 20.0) -> str:
-    return refusal(ask, found, {"uuid": "GPU-1"}, ran_s)
+LLAMA = ("llama", "bf16", 2048, 8)
+EVERY = [(name, "bf16", s, b) for name, s, batches in GRID for b in batches]
+BATCHES = sound(JUDGED, ABOUT).facts["batches"]
+OLDER = {**ABOUT, "capability": "7.5"}
+NARROW = [replaced(ask, dtype="f16") for ask in (JUDGED, TABLE)]
 
 
 def test_whole_output_is_proof() -> None:
     assert {one.name: one.value for one in output(JUDGED).readings}["layer_bert"] == 436.0
-    assert code(output(JUDGED)) == code(output(JUDGED), ran_s=7.6) == ""
+    assert [len(output(ask, about=OLDER).tables[0].rows) for ask in NARROW] == [5, 88]
     assert len(output(TABLE).tables[0].rows) == 176
-    assert code(output(TABLE), TABLE, ran_s=0.5) == ""  # it ends when it is complete
-
-
-def test_every_tensor_of_every_layer_is_due() -> None:
     assert (layer_tensors(1, judged=True), layer_tensors(4, judged=False)) == (155, 300)
+    reasons = output(TABLE, unmeasured={LLAMA: "no time"}).tables[0].rows[43][4:]
+    assert reasons == ("no time",) * 3
 
 
-def test_wrong_tensors_that_are_counted_are_proof() -> None:
-    for ask in (JUDGED, TABLE):
-        assert code(changed(ask, [WRONG_GRADIENT]), ask) == ""
-        uncounted = changed(ask, [WRONG_GRADIENT], values={"layer_miscompares": 0.0})
-        assert code(uncounted, ask) == "load_uncounted"
-        many = changed(ask, [WRONG_GRADIENT], values={"layer_miscompares": 2.0})
-        assert code(many, ask) == "load_uncounted"
-
-
-def test_a_smaller_gpu_has_a_smaller_batch() -> None:
-    batches = sound(JUDGED, ABOUT).facts["batches"]
-    smaller = replace(
-        with_row(JUDGED, 4, 3, 2.0),
-        parameters={**output(JUDGED).parameters, "batches": {**batches, "llama": 2}},
-    )
-    assert code(smaller) == ""
-
-
-def test_an_older_gpu_has_its_own_format_and_fewer() -> None:
-    older = {**ABOUT, "capability": "7.5"}
-    for ask, rows in ((JUDGED, 5), (TABLE, 88)):
-        asked = replaced(ask, dtype="f16")
-        found = output(asked, older)
-        assert len(found.tables[0].rows) == rows
-        assert code(found, asked) == ""
-        assert code(output(ask, older), ask) == "load_parameter"
+@each(
+    "ask, changes, more, why",
+    [
+        (JUDGED, (), {"ran_s": 7.6}, ""),
+        (JUDGED, (), {"ran_s": 7.5}, "load_ended_early"),
+        (TABLE, (), {"ran_s": 0.5}, ""),  # it ends when it is complete
+        # a smaller GPU has a smaller batch
+        (
+            JUDGED,
+            (cell(LAYER_TABLE, 4, 3, 2.0), hello(batches={**BATCHES, "llama": 2})),
+            {},
+            "",
+        ),
+        # an older one has its own format
+        *((ask, (), {"about": OLDER}, "") for ask in NARROW),
+        *((ask, (), {"about": OLDER}, "load_parameter") for ask in (JUDGED, TABLE)),
+        *(
+            (TABLE, (hello(formats=formats),), {}, "load_parameter")
+            for formats in (None, ["bf16"], ["f32", "bf16", "f16", "tf32"], ["f64"])
+        ),
+        # each due row is there once, with what the readings say
+        *(
+            (ask, (rows(LAYER_TABLE, change),), {}, "load_layer_rows")
+            for ask in (JUDGED, TABLE)
+            for change in (lambda found: found[:-1], lambda found: [*found, found[0]])
+        ),
+        *(
+            (JUDGED, (cell(LAYER_TABLE, 0, place, value),), {}, "load_layer_rows")
+            for place, value in enumerate(("llama", "f16", 128.0, 32.0, 1.0, 1.0, 1.0))
+        ),
+        *(
+            (TABLE, (cell(LAYER_TABLE, 7, place, value),), {}, "load_layer_rows")
+            for place, value in ((4, "no time"), (5, 0.0), (6, -1.0))
+        ),
+        # a cell without a rate says why; the judged format has rates
+        *((TABLE, (), {"unmeasured": {LLAMA: why}}, "") for why in ("no time", "no memory")),
+        (TABLE, (), {"unmeasured": {LLAMA: "too lazy"}}, "load_layer_rows"),
+        (TABLE, (), {"unmeasured": dict.fromkeys(EVERY, "no time")}, "load_layer_rows"),
+        # wrong tensors that are counted
+        *(
+            (ask, (), {"wrong": [WRONG_GRADIENT], "values": {"layer_miscompares": count}}, why)
+            for ask in (JUDGED, TABLE)
+            for count, why in ((0.0, "load_uncounted"), (1.0, ""), (2.0, "load_uncounted"))
+        ),
+    ],
+)
+def test_what_is_due(ask: Ask, changes: Any, more: dict[str, Any], why: str) -> None:
+    assert code(ask, *changes, **more) == why
 
 
 @each(
@@ -110,12 +124,7 @@ def test_an_older_gpu_has_its_own_format_and_fewer() -> None:
     ],
 )
 def test_other_parameters_prove_nothing(about: dict[str, Any]) -> None:
-    assert code(changed(about=about)) == "load_parameter"
-
-
-@each("formats", [None, ["bf16"], ["f32", "bf16", "f16", "tf32"], ["f64"]])
-def test_the_table_has_the_formats_of_the_gpu(formats: Any) -> None:
-    assert code(changed(TABLE, about={"formats": formats}), TABLE) == "load_parameter"
+    assert code(JUDGED, hello(**about)) == "load_parameter"
 
 
 def test_a_share_that_does_not_fit_its_rate_is_told_with_both_rates() -> None:
@@ -150,37 +159,9 @@ def test_a_share_that_does_not_fit_its_rate_is_told_with_both_rates() -> None:
     ],
 )
 def test_anything_less_proves_nothing(ask: Ask, more: dict[str, Any], why: str) -> None:
-    assert code(changed(ask, **more), ask) == why
-
-
-@each("place, cell", list(enumerate(("llama", "f16", 128.0, 32.0, 1.0, 1.0, 1.0))))
-def test_the_rows_are_those_of_the_readings(place: int, cell: float | str) -> None:
-    assert code(with_row(JUDGED, 0, place, cell)) == "load_layer_rows"
-
-
-@each("first, last", [(0, -1), (1, None)])
-def test_each_due_row_is_there_once(first: int, last: int | None) -> None:
-    for ask in (JUDGED, TABLE):
-        assert code(with_rows(ask, first, last), ask) == "load_layer_rows"
-
-
-@each("reason", ["no time", "no memory"])
-def test_a_cell_without_a_rate_says_why(reason: str) -> None:
-    found = output(TABLE, unmeasured={("llama", "bf16", 2048, 8): reason})
-    assert found.tables[0].rows[43][4:] == (reason,) * 3
-    assert code(found, TABLE) == ""
+    assert code(ask, **more) == why
 
 
 def test_the_batches_of_a_shape_are_each_twice_the_one_before() -> None:
     doubled = [(2 * before, after) for *_, some in GRID for before, after in pairwise(some)]
     assert all(due == after for due, after in doubled)
-
-
-def test_no_other_reason_is_one_and_the_judged_format_has_rates() -> None:
-    lazy = output(TABLE, unmeasured={("llama", "bf16", 2048, 8): "too lazy"})
-    assert code(lazy, TABLE) == "load_layer_rows"
-    every = [(name, "bf16", s, b) for name, s, batches in GRID for b in batches]
-    none = output(TABLE, unmeasured=dict.fromkeys(every, "no time"))
-    assert code(none, TABLE) == "load_layer_rows"
-    for place, cell in ((4, "no time"), (5, 0.0), (6, -1.0)):
-        assert code(with_row(TABLE, 7, place, cell), TABLE) == "load_layer_rows"

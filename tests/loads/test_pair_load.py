@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,27 +34,36 @@ def free_port() -> int:
         return int(held.getsockname()[1])
 
 
-def started(rank: int, port: int, *more: str, words: str = "") -> subprocess.Popen[str]:
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The folder that both nodes see."""
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{HERE}")
+    monkeypatch.setenv("FAKE_PAIR", f"folder:{tmp_path}")
+
+
+def started(
+    rank: int, port: int, *more: str, words: str = "", spoil: str = ""
+) -> subprocess.Popen[str]:
     given = {"backend": "gloo", "rank": rank, "address": HOST, "port": port, "within": 60}
     given |= {"test": "a,b,1", "most": 32768, "turns": 2, "grace": 20}
     given |= dict(one.split("=") for one in more)
     words_ = [f"{name}={value}" for name, value in given.items()]
     argv = [sys.executable, str(HERE / "pair_program.py"), "collective_pair", *words_]
-    environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{HERE}", "FAKE_PAIR": words}
+    told = {"FAKE_PAIR": f"{os.environ['FAKE_PAIR']} {words}", "FAKE_GROUP": spoil}
     pipe = subprocess.PIPE
-    return subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environ)
+    return subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env={**os.environ, **told})
+
+
+def both(first: Sequence[str] = (), second: Sequence[str] = (), **said: str) -> list[Ended]:
+    """Both programs; what is `said` is for the second rank."""
+    port = free_port()
+    programs = [started(0, port, *first), started(1, port, *second, **said)]
+    return [ended(one) for one in programs]
 
 
 def ended(program: subprocess.Popen[str]) -> Ended:
     out, err = program.communicate(timeout=100)
     return Ended(program.args, program.returncode, out, err)
-
-
-def both(first: tuple[str, ...] = (), second: tuple[str, ...] = (), words: str = "") -> list[Ended]:
-    """Both programs; `words` are of the second rank."""
-    port = free_port()
-    programs = [started(0, port, *first), started(1, port, *second, words=words)]
-    return [ended(one) for one in programs]
 
 
 def test_each_program_tells_what_its_rank_measured_and_compared() -> None:
@@ -86,22 +96,24 @@ def test_each_program_tells_what_its_rank_measured_and_compared() -> None:
     assert digests == {rendezvous.program_digest()}
 
 
-def test_an_operation_that_changed_nothing_is_wrong_at_its_rank_alone() -> None:
-    first, second = both(words="lost")
-    assert values(parse(first.stdout))["collective_miscompares", Gpu(0)] == 0
-    output = parse(second.stdout)
-    assert values(output)["collective_miscompares", Gpu(1)] == 3 * (4096 + 32768) // 4
-    wrong = output.miscompares[0]
-    assert isinstance(wrong, WrongCollective)
-    assert (wrong.check, wrong.unwritten) == ("all_reduce", 1024)
-
-
-def test_an_injected_fault_is_counted_and_stamped() -> None:
-    first, second = both(second=("inject=wrong",))
-    assert parse(first.stdout).injected is None
-    output = parse(second.stdout)
-    assert output.injected == "wrong"
-    assert values(output)["collective_miscompares", Gpu(1)] == 1
+@pytest.mark.parametrize(
+    ("second", "said", "wrong"),
+    [
+        # an operation that changed nothing is wrong at its rank alone
+        ((), {"spoil": "all_reduce:lost"}, 3 * (4096 + 32768) // 4),
+        (("inject=wrong",), {}, 1),
+    ],
+)
+def test_a_fault_is_counted_at_its_rank_alone(
+    second: Sequence[str], said: dict[str, str], wrong: int
+) -> None:
+    first, output = (parse(done.stdout) for done in both((), second, **said))
+    assert values(first)["collective_miscompares", Gpu(0)] == 0
+    assert values(output)["collective_miscompares", Gpu(1)] == wrong
+    assert (first.injected, output.injected) == (None, "wrong" if second else None)
+    told = output.miscompares[0]
+    assert isinstance(told, WrongCollective)
+    assert (told.check, told.unwritten) == ("all_reduce", 0 if second else 1024)
 
 
 @each(
@@ -165,18 +177,18 @@ def test_a_node_that_dies_ends_the_other_at_once() -> None:
     assert salvage(first.stdout) == ()
 
 
-def test_a_node_that_never_arrives_is_waited_for_within_the_grace() -> None:
+@each(
+    "rank, said",
+    [(0, "did not come to port {}"), (1, "port {} was not reached in time: Connection")],
+)
+def test_a_node_that_never_arrives_is_waited_for_within_the_grace(rank: int, said: str) -> None:
     port = free_port()
-    first = ended(started(0, port, "grace=1"))
-    assert first.returncode == 1
-    assert first.stderr == f"collective_pair: the other node did not come to port {port} in time\n"
-    second = ended(started(1, port, "grace=1"))
-    assert second.returncode == 1
-    assert second.stderr.endswith(f"port {port} was not reached in time: Connection refused\n")
+    done = ended(started(rank, port, "grace=1"))
+    assert (done.returncode, said.format(port) in done.stderr) == (1, True), done.stderr
 
 
 def test_a_rank_that_hangs_ends_both() -> None:
-    first, second = both(("grace=8",), ("grace=50", "inject=hang"))
+    first, second = both(("grace=4",), ("grace=50", "inject=hang"))
     assert (first.returncode, second.returncode) == (1, 1)
     assert "the other node does not take part: all_reduce of 4096 bytes" in first.stderr
 
@@ -242,18 +254,16 @@ def test_what_is_no_program_of_ours_is_not_met() -> None:
 
 
 def test_a_listener_that_is_no_program_of_ours_is_refused() -> None:
-    port = free_port()
+    def answer(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(b"220 ready\n")
+            connection.recv(4096)
 
-    def answer() -> None:
-        with socket.create_server((HOST, port)) as listening:
-            connection, _ = listening.accept()
-            with connection:
-                connection.sendall(b"220 ready\n")
-                connection.recv(4096)
-
-    threading.Thread(target=answer, daemon=True).start()
-    with pytest.raises(LoadError, match="did not answer as our program"):
-        meet(1, HOST, port, {"program": "one"}, 10.0)
+    with socket.create_server((HOST, 0)) as listening:
+        threading.Thread(target=answer, args=(listening,), daemon=True).start()
+        with pytest.raises(LoadError, match="did not answer as our program"):
+            meet(1, HOST, listening.getsockname()[1], {"program": "one"}, 10.0)
 
 
 def test_the_interface_of_an_address() -> None:

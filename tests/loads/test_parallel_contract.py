@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cases import each
-from load_texts import Change, Lines, cell, changed, drop, hello, line_of, printed, reading, refusal
+from load_texts import Change, cell, changed, drop, hello, printed, reading, refusal, rows
 from wrong_results import UNEQUAL
 
 from acceptance.core.parts import GPUS
@@ -23,18 +23,6 @@ def output(*changes: Change, ask: Ask = ASK, **more: Any) -> LoadOutput:
 
 def code(*changes: Change, ask: Ask = ASK, **more: Any) -> str:
     return refusal(ask, output(*changes, ask=ask, **more), {"uuids": UUIDS}, 0.0)
-
-
-def without_row(table: str, number: int = -1) -> Change:
-    return lambda lines: line_of(lines, "table", table)["rows"].pop(number)
-
-
-def twice(table: str) -> Change:
-    def change(lines: Lines) -> None:
-        rows = line_of(lines, "table", table)["rows"]
-        rows.append(rows[0])
-
-    return change
 
 
 def test_whole_training_is_proof_however_short_it_was() -> None:
@@ -89,11 +77,11 @@ def test_other_ways_have_no_rate_of_data_parallel_training() -> None:
         (drop("reading", "parallel_miscompares"), "load_unmeasured"),
         (drop("table", "train_parallel"), "load_without_table"),
         (drop("table", "train_parallel_values"), "load_without_table"),
-        (without_row("train_parallel", 0), "load_trainings"),
-        (without_row("train_parallel"), "load_trainings"),
-        (twice("train_parallel"), "load_trainings"),
-        (without_row("train_parallel_values"), "load_trainings"),
-        (twice("train_parallel_values"), "load_trainings"),
+        (rows("train_parallel", lambda found: found[1:]), "load_trainings"),
+        (rows("train_parallel", lambda found: found[:-1]), "load_trainings"),
+        (rows("train_parallel", lambda found: [*found, found[0]]), "load_trainings"),
+        (rows("train_parallel_values", lambda found: found[:-1]), "load_trainings"),
+        (rows("train_parallel_values", lambda found: [*found, found[0]]), "load_trainings"),
         (reading("parallel_ddp", 0.04), "load_rate_untold"),
         (reading("parallel_ddp", 0.0), "load_rate_none"),
         (reading("parallel_ddp_efficiency", 0.9), "load_rate_untold"),

@@ -41,85 +41,77 @@ def program(body: str, drive: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_workers_are_pinned_and_told_to_use_one_thread() -> None:
-    said, _ = program(
-        (
-            "connection.send(('state', (sorted(os.sched_getaffinity(0)), "
-            "os.environ['OPENBLAS_NUM_THREADS'])))"
-        ),
-        "print(sorted(ranks.collect('state', 20, other).values()))",
-    )
-    assert said.splitlines()[0] == repr([([cpu], "1") for cpu in CPUS])
-
-
-def test_all_start_at_one_moment_and_are_heard() -> None:
-    said, _ = program(
-        "connection.send(('ready', None)); connection.send(('done', connection.recv()))",
-        (
-            "ranks.collect('ready', 20, other); ranks.start(lambda moment: moment); "
-            "print(len(set(ranks.collect('done', 20, other).values())))"
-        ),
-    )
-    assert said.splitlines()[0] == "1"
+LAST = CPUS[-1]
+JOINED = "for member in ranks._members: member.process.join()"
+DONE = "ranks.collect('done', 20, other)"
+OTHERS_WAIT = f"if core.cpu != {LAST}: time.sleep(60)\n"
+HEARD = "print(sorted(ranks.collect('done', 20, other).values()))"
 
 
 @each(
-    "body, said",
+    "body, drive, said, heard",
     [
-        ("os._exit(3)", "ended early with exit code 3"),
-        ("raise MemoryError", "ended early with exit code 1"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "was ended by signal 11"),
-        (
-            "os.kill(os.getpid(), signal.SIGKILL)",
-            "was ended by signal 9 (the kernel does so when memory runs out)",
+        (  # pinned, and told to use one thread
+            "own = sorted(os.sched_getaffinity(0)), os.environ['OPENBLAS_NUM_THREADS']\n"
+            "connection.send(('done', own))",
+            HEARD,
+            repr([([cpu], "1") for cpu in CPUS]),
+            [],
         ),
-        ("os.close(connection.fileno()); time.sleep(60)", "closed its pipe and did not end"),
+        (  # all start at one moment
+            "connection.send(('ready', None)); connection.send(('done', connection.recv()))",
+            "ranks.collect('ready', 20, other); ranks.start(lambda moment: moment)\n"
+            "print(len(set(ranks.collect('done', 20, other).values())))",
+            "1",
+            [],
+        ),
+        *(
+            (OTHERS_WAIT + body, DONE, f"lost: the worker on core:{LAST} {said}", [])
+            for body, said in (
+                ("os._exit(3)", "ended early with exit code 3"),
+                ("raise MemoryError", "ended early with exit code 1"),
+                ("os.kill(os.getpid(), signal.SIGSEGV)", "was ended by signal 11"),
+                (
+                    "os.kill(os.getpid(), signal.SIGKILL)",
+                    "was ended by signal 9 (the kernel does so when memory runs out)",
+                ),
+                (
+                    "os.close(connection.fileno()); time.sleep(60)",
+                    "closed its pipe and did not end",
+                ),
+            )
+        ),
+        (  # the one that a signal ended is named before one that failed for want of it
+            f"if core.cpu != {LAST}: os._exit(1)\nos.kill(os.getpid(), signal.SIGSEGV)",
+            f"{JOINED}\n{DONE}",
+            f"lost: the worker on core:{LAST} was ended by signal 11",
+            [],
+        ),
+        (  # what others found is heard although one is lost
+            f"connection.send(('miscompare', core.cpu))\n{OTHERS_WAIT}",
+            f"{ALL_SPOKE}\n{DONE}",
+            f"lost: the worker on core:{LAST} ended early with exit code 0",
+            CPUS,
+        ),
+        (  # silence has an end
+            "connection.send(('miscompare', 1)); time.sleep(60)",
+            f"{ALL_SPOKE}\nranks.collect('done', 0.5, other)",
+            "has not answered within 0.5 s and was killed",
+            [1] * len(CPUS),
+        ),
+        (  # lost before the start
+            "connection.send(('ready', None))",
+            f"ranks.collect('ready', 20, other)\n{JOINED}\nranks.start(lambda moment: moment)",
+            f"lost: the worker on core:{CPUS[0]} ended early with exit code 0",
+            [],
+        ),
     ],
 )
-def test_a_lost_worker_is_named_with_how_it_ended(body: str, said: str) -> None:
-    last = CPUS[-1]
-    out, _ = program(
-        f"if core.cpu != {last}: time.sleep(60)\n{body}", "ranks.collect('done', 30, other)"
-    )
-    assert out.splitlines()[0] == f"lost: the worker on core:{last} {said}"
-
-
-def test_the_rank_that_a_signal_ended_is_named_before_one_that_failed_for_want_of_it() -> None:
-    last = CPUS[-1]
-    out, _ = program(
-        f"if core.cpu != {last}: os._exit(1)\nos.kill(os.getpid(), signal.SIGSEGV)",
-        "for member in ranks._members: member.process.join()\nranks.collect('done', 30, other)",
-    )
-    assert out.splitlines()[0] == f"lost: the worker on core:{last} was ended by signal 11"
-
-
-def test_what_others_found_is_heard_although_one_is_lost() -> None:
-    out, _ = program(
-        f"connection.send(('miscompare', core.cpu))\nif core.cpu != {CPUS[-1]}: time.sleep(60)",
-        f"{ALL_SPOKE}\nranks.collect('done', 20, other)",
-    )
-    assert "ended early with exit code 0" in out
-    assert sorted(eval(out.splitlines()[-1].removeprefix("heard: "))) == CPUS
-
-
-def test_silence_has_an_end_and_what_was_said_besides_is_heard() -> None:
-    out, _ = program(
-        "connection.send(('miscompare', 1)); time.sleep(60)",
-        f"{ALL_SPOKE}\nranks.collect('done', 0.5, other)",
-    )
-    assert "has not answered within 0.5 s and was killed" in out
-    assert out.splitlines()[-1] == f"heard: {[1] * len(CPUS)}"
-
-
-def test_a_worker_lost_before_the_start_is_named() -> None:
-    out, _ = program(
-        "connection.send(('ready', None))",
-        (
-            "ranks.collect('ready', 20, other)\nfor member in ranks._members: "
-            "member.process.join()\nranks.start(lambda moment: moment)"
-        ),
-    )
-    assert out.splitlines()[0] == f"lost: the worker on core:{CPUS[0]} ended early with exit code 0"
+def test_what_the_parent_is_told(body: str, drive: str, said: str, heard: list[int]) -> None:
+    out, _ = program(body, drive)
+    first, last = out.splitlines()
+    assert first == said if said.startswith(("lost", "[", "1")) else said in first
+    assert sorted(eval(last.removeprefix("heard: "))) == heard
 
 
 def test_a_stray_print_of_a_worker_does_not_reach_standard_output() -> None:

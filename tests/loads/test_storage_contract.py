@@ -9,9 +9,7 @@ from cases import each
 from load_texts import printed, refusal
 from wrong_results import FILE
 
-from acceptance.core.parts import Part
 from acceptance.loads.miscompare import FileCheck, read
-from acceptance.loads.protocol import parse
 from acceptance.loads.storage.contract import (
     LEAST,
     MEMMAP,
@@ -58,13 +56,6 @@ def code(
 def test_a_whole_run_is_proof_whatever_its_folder_is(ask: OnDisk, more: dict[str, Any]) -> None:
     assert code(ask, **more) == ""
     assert "folder" not in ask.parameters()
-
-
-@each("ask", ASKS)
-def test_every_reading_is_due(ask: Any) -> None:
-    for name, disk in ask.due(parse(printed(ask, {}))).readings:
-        assert disk == Part("disk", "md0")
-        assert code(ask, more={(name, Part("disk", "sda")): "s"}) == "load_stray"
 
 
 @each(

@@ -9,10 +9,11 @@ import subprocess
 import pytest
 from cases import each
 from load_program import forked, whole
+from load_texts import by_name
 from msgspec import json
 from msgspec.structs import replace
 
-from acceptance.core.parts import GPUS, Gpu
+from acceptance.core.parts import Gpu
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
 from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.loads.train import parallel_load, parallel_values
@@ -38,15 +39,10 @@ def program(ask: Ask, spoil: str = "") -> subprocess.CompletedProcess[str]:
     return forked("-m", "parallel_program", json.encode(ask).decode(), environ=environ)
 
 
-def values(output: LoadOutput) -> dict[str, float]:
-    assert {one.component for one in output.readings} == {GPUS}
-    return {one.name: one.value for one in output.readings}
-
-
 def test_sound_ranks_give_all_readings_of_both_arms() -> None:
     output = whole(program(BASE))
     assert output.miscompares == ()
-    found = values(output)
+    found = by_name(output)
     counts = {"parallel_miscompares": 0.0, "parallel_disagreements": 0.0}
     assert found.keys() == {"parallel_ddp", *EFFICIENCIES, *counts}
     assert counts.items() <= found.items()
@@ -107,7 +103,7 @@ def test_between_gpus_the_memory_chooses_the_model() -> None:
     told = whole(program(replace(SHORT, backend="nccl", arms=("p2p_off",))))
     assert (told.parameters["model"], told.parameters["batch"]) == ("parallel", 8)
     assert told.parameters["arms"] == ["p2p_off"]
-    assert values(told).keys() == {
+    assert by_name(told).keys() == {
         *("parallel_ddp_efficiency_p2p_off", "parallel_miscompares", "parallel_disagreements")
     }
     flop = MODELS["parallel"].sample_flop()
@@ -119,38 +115,57 @@ def wrong_of(output: LoadOutput) -> list[WrongTraining]:
     return [one for one in output.miscompares if isinstance(one, WrongTraining)]
 
 
-def test_a_loss_that_is_not_one_card_s_is_found_at_every_rank() -> None:
-    output = whole(program(DEFAULT, spoil="loss:wrong"))
-    told = wrong_of(output)
-    assert [(one.component, one.check, one.step) for one in told] == [
-        (Gpu(0), "parallel_loss", 2),
-        (Gpu(1), "parallel_loss", 2),
+TENSOR = replace(BASE, ways=("tp",), accumulate=(4,), arms=("default",))
+
+
+@each(
+    "ask, spoil, told, count",
+    [
+        # the mean of all ranks is not one card's
+        (
+            DEFAULT,
+            "loss:wrong",
+            [(Gpu(rank), "parallel_loss", 2, "0.05", "ddp") for rank in (0, 1)],
+            2,
+        ),
+        (
+            DEFAULT,
+            "loss:nan",
+            [(Gpu(rank), "parallel_loss", 2, "nan", "ddp") for rank in (0, 1)],
+            2,
+        ),
+        # of tensor parallelism it is every rank's own
+        (TENSOR, "loss:wrong", [(Gpu(1), "parallel_loss", 2, "0.1", "tp")], 1),
+        (DEFAULT, "clock:infinite", [(Gpu(1), "parallel_finite", None, "nan", "ddp")], 3),
+        # all are counted and the first reported
+        (
+            DEFAULT,
+            "deviation:12",
+            [(Gpu(1), "parallel_gradient", 1, "2", "ddp")] * 8,
+            12,
+        ),
+        # an injected fault is made once, in the first arm
+        (
+            replace(BASE, inject="wrong"),
+            "",
+            [(Gpu(1), "parallel_weights", parallel_values.STEPS, "1.25", "ddp")],
+            1,
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_and_counted(
+    ask: Ask, spoil: str, told: list[tuple[object, ...]], count: int
+) -> None:
+    output = whole(program(ask, spoil=spoil))
+    found = wrong_of(output)
+    assert output.injected == ask.inject
+    assert [(one.component, one.check, one.difference, one.way) for one in found] == [
+        (where, check, difference, way) for where, check, _, difference, way in told
     ]
-    assert [one.difference for one in told] == ["0.05", "0.05"]
-    assert values(output)["parallel_miscompares"] == 2
-    assert float(output.tables[1].rows[0][8]) > 1
-
-
-def test_a_loss_of_tensor_parallelism_is_every_rank_s_own() -> None:
-    ask = replace(BASE, ways=("tp",), accumulate=(4,), arms=("default",))
-    (one,) = wrong_of(whole(program(ask, spoil="loss:wrong")))
-    assert (one.component, one.difference, one.way, one.accumulation) == (Gpu(1), "0.1", "tp", 4)
-
-
-def test_a_loss_that_is_no_number_is_wrong() -> None:
-    told = wrong_of(whole(program(DEFAULT, spoil="loss:nan")))
-    assert [one.difference for one in told] == ["nan", "nan"]
-    output = whole(program(DEFAULT, spoil="clock:infinite"))
-    (one,) = wrong_of(output)
-    assert (one.component, one.check, one.difference) == (Gpu(1), "parallel_finite", "nan")
-    assert values(output)["parallel_miscompares"] == 3
-
-
-def test_deviations_are_all_counted_and_the_first_reported() -> None:
-    output = whole(program(DEFAULT, spoil="deviation:12"))
-    told = wrong_of(output)
-    assert [one.tensor for one in told] == [f"t{one}" for one in range(8)]
-    assert values(output)["parallel_miscompares"] == 12
+    assert all(one.step == due[2] for one, due in zip(found, told, strict=True) if due[2])
+    assert {(one.arm, one.accumulation) for one in found} == {("default", ask.accumulate[0])}
+    assert by_name(output)["parallel_miscompares"] == count
+    assert spoil != "loss:wrong" or float(output.tables[1].rows[0][8]) > 1
 
 
 @each(
@@ -166,8 +181,8 @@ def test_other_weights_at_one_rank_are_found(spoil: str, when: str) -> None:
     assert isinstance(one, DifferingDigests)
     assert when in one.found
     assert one.digests == {"a" * 16: (Gpu(0),), "b" * 16: (Gpu(1),)}
-    assert values(output)["parallel_disagreements"] == 1
-    assert values(output)["parallel_miscompares"] == 0
+    assert by_name(output)["parallel_disagreements"] == 1
+    assert by_name(output)["parallel_miscompares"] == 0
 
 
 def test_communication_is_never_negative_and_a_note_says_by_how_much() -> None:
@@ -178,37 +193,27 @@ def test_communication_is_never_negative_and_a_note_says_by_how_much() -> None:
     assert any("longer than the step; communication is said to be 0" in one for one in output.notes)
 
 
-def test_an_injected_fault_is_made_once_in_the_first_arm() -> None:
-    output = whole(program(replace(BASE, inject="wrong")))
-    assert output.injected == "wrong"
-    (one,) = wrong_of(output)
-    assert (one.component, one.arm, one.tensor, one.bound) == (Gpu(1), "default", "w", 1.0)
-    assert values(output)["parallel_miscompares"] == 1
-
-
 @each(
     "fault, said",
     [
+        (None, "the variants have other GPUs than each other"),
         ("die", "the worker on gpu1 was ended by signal 9"),
         ("hang", "gpu1 never arrived at verifying ddp with accumulation 1"),
     ],
 )
-def test_a_rank_that_is_lost_is_named(fault: Fault, said: str) -> None:
-    done = program(replace(SHORT, grace=1.0, inject=fault))
+def test_a_rank_that_is_lost_is_named_and_other_gpus_are_refused(
+    fault: Fault | None, said: str
+) -> None:
+    grace = {} if fault is None else {"grace": 1.0}
+    done = program(replace(SHORT, inject=fault, **grace), spoil="" if fault else "uuid:other")
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]
     assert salvage(done.stdout) == ()
     assert '"end"' not in done.stdout
 
 
-def test_variants_with_other_gpus_are_refused() -> None:
-    done = program(SHORT, spoil="uuid:other")
-    assert done.returncode == 1
-    assert "the variants have other GPUs than each other" in done.stderr
-
-
 def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
-    assert whole(program(SHORT, spoil="late:6.5")).miscompares == ()
+    assert whole(program(DEFAULT, spoil="late:1.5")).miscompares == ()
 
 
 def test_one_format_for_all_ranks() -> None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from cases import each
 
@@ -23,14 +25,6 @@ def test_operations_of_a_layer(name: LayerName, batch: int, sequence: int, tera:
     assert (LAYERS[name].forward_flop(batch, sequence) / 1e12) == pytest.approx(tera, abs=5e-6)
 
 
-def test_operations_by_the_formula() -> None:
-    """16 b s h^2 + x (4 b h s^2 + 8 b s h^2), x = 2 with cross-attention."""
-    b, s, h = 3, 96, 1024
-    for name, times in (("bert", 1), ("t5_encoder", 1), ("t5_decoder", 2)):
-        told = 16 * b * s * h**2 + times * (4 * b * h * s**2 + 8 * b * s * h**2)
-        assert LAYERS[name].forward_flop(b, s) == told
-
-
 def test_a_gate_and_grouped_queries_are_counted() -> None:
     llama = LAYERS["llama"]
     assert (llama.head, llama.key_width) == (128, 1024)
@@ -39,19 +33,23 @@ def test_a_gate_and_grouped_queries_are_counted() -> None:
 
 
 @each(
-    "name, millions",
-    [("bert", 12.58), ("gpt2", 12.58), ("t5_decoder", 16.78), ("llama", 218.1)],
+    "one, millions",
+    [
+        *((LAYERS["bert"], 12.58), (LAYERS["gpt2"], 12.58), (LAYERS["t5_decoder"], 16.78)),
+        *((LAYERS["llama"], 218.1), (MODELS["gpt2"], 354.5), (MODELS["bert"], 333.8)),
+        *((MODELS["neo"], 1315.1), (MODELS["digest"], 124.3), (MODELS["parallel"], 1313.0)),
+    ],
 )
-def test_parameters_of_a_layer(name: LayerName, millions: float) -> None:
-    assert LAYERS[name].parameters / 1e6 == pytest.approx(millions, rel=1e-3)
+def test_parameters_of_layers_and_models(one: Any, millions: float) -> None:
+    assert one.parameters / 1e6 == pytest.approx(millions, rel=1e-3)
 
 
-@each(
-    "name, millions",
-    [("gpt2", 354.5), ("bert", 333.8), ("neo", 1315.1), ("digest", 124.3), ("parallel", 1313.0)],
-)
-def test_parameters_of_a_model(name: ModelName, millions: float) -> None:
-    assert MODELS[name].parameters / 1e6 == pytest.approx(millions, rel=1e-3)
+@each("name, times", [("bert", 1), ("t5_encoder", 1), ("t5_decoder", 2)])
+def test_operations_by_the_formula(name: LayerName, times: int) -> None:
+    """16 b s h^2 + x (4 b h s^2 + 8 b s h^2), x = 2 with cross-attention."""
+    b, s, h = 3, 96, 1024
+    told = 16 * b * s * h**2 + times * (4 * b * h * s**2 + 8 * b * s * h**2)
+    assert LAYERS[name].forward_flop(b, s) == told
 
 
 def test_the_model_of_tests_is_small() -> None:

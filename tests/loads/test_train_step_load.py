@@ -1,17 +1,16 @@
 from __future__ import annotations
 
-import io
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from card_of_tests import FakeCard
+from written import written
 
-from acceptance.loads.__main__ import main
 from acceptance.loads.card import ProcessorCard
 from acceptance.loads.gemm import product
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import step_load
 from acceptance.loads.train.step_contract import Ask
 from acceptance.loads.train.step_worker import StepOrder
@@ -44,10 +43,9 @@ def orders(
     monkeypatch.setattr(step_load, "gpu_identity", lambda: {"gpu": "G", "capability": capability})
     monkeypatch.setattr(step_load, "CudaCard", Card)
     monkeypatch.setattr(step_load, "StepWorker", worker)
-    stream = io.StringIO()
-    step_load.run(Ask(seconds=6.0, **asked), Output(stream))
+    text = written(lambda output: step_load.run(Ask(seconds=6.0, **asked), output))
     (order,) = seen
-    return order, parse(stream.getvalue()), made
+    return order, parse(text), made
 
 
 def test_what_a_gpu_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,15 +80,3 @@ def test_a_processor_trains_tiny_models_and_says_so(monkeypatch: pytest.MonkeyPa
     card = ProcessorCard()
     assert card.seconds(card.mark(), card.mark()) >= 0
     assert card.free_bytes() == card.whole_bytes() == order.whole_bytes
-
-
-def test_the_program_ends_with_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(*_: object) -> None:
-        raise RuntimeError("CUDA error: out of luck\nmore")
-
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr(step_load, "run", fails)
-    assert main(["train_step", "seconds=6"]) == 1
-    assert capsys.readouterr().err == "train_step: CUDA error: out of luck\n"

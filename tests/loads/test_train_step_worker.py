@@ -4,20 +4,20 @@ tensors.
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import written
 from card_of_tests import FakeCard
 from cases import each
+from load_texts import by_name
 
-from acceptance.core.parts import Gpu
 from acceptance.loads.miscompare import WrongStep, WrongValue
 from acceptance.loads.program import LoadError, OutOfMemory
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.shapes import MODELS, ModelShape
 from acceptance.loads.train.step_contract import (
     STEP_CHECKS,
@@ -145,9 +145,6 @@ def ran(
     judged: StepFormat = "bf16",
     inject: str | None = None,
 ) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("train_step", {})
     order = StepOrder(
         seconds=seconds,
         table=table,
@@ -156,26 +153,22 @@ def ran(
         whole_bytes=box.whole_bytes,
         inject=inject,
     )
-    StepWorker(
-        order,
-        box.card,
-        output,
-        Small(box),
-        Matmul(box),
-        lambda shape, option, batch: Trial(box, shape, option, batch),
-        clock=lambda: box.card.now,
-    ).run()
-    output.end()
-    return parse(stream.getvalue())
+    return written.ran(
+        "train_step",
+        lambda output: StepWorker(
+            order,
+            box.card,
+            output,
+            Small(box),
+            Matmul(box),
+            lambda shape, option, batch: Trial(box, shape, option, batch),
+            clock=lambda: box.card.now,
+        ).run(),
+    )
 
 
 def box(**more: Any) -> Machine:
     return Machine(FakeCard(), **more)
-
-
-def readings(output: LoadOutput) -> dict[str, float]:
-    assert {one.component for one in output.readings} == {Gpu(0)}
-    return {one.name: one.value for one in output.readings}
 
 
 def rows(output: LoadOutput, name: str = STEP_TABLE) -> list[tuple[str | float, ...]]:
@@ -185,14 +178,14 @@ def rows(output: LoadOutput, name: str = STEP_TABLE) -> list[tuple[str | float, 
 
 def wrong(output: LoadOutput) -> list[WrongStep]:
     found = [one for one in output.miscompares if isinstance(one, WrongStep)]
-    assert readings(output)["step_miscompares"] == len(found) == len(output.miscompares)
+    assert by_name(output)["step_miscompares"] == len(found) == len(output.miscompares)
     return found
 
 
 def test_one_model_beside_its_products() -> None:
     machine = box()
     output = ran(machine)
-    found = readings(output)
+    found = by_name(output)
     assert found["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS)
     assert found["step_matmul"] == pytest.approx(GPU_TFLOPS)
     assert found["step_gpt2_share"] == pytest.approx(STEP_SHARE)
@@ -211,14 +204,12 @@ def test_one_model_beside_its_products() -> None:
     assert output.notes[-1].startswith("matrix products before and after each turn of steps: 100.0")
 
 
-def test_the_time_is_that_of_the_load() -> None:
-    machine = box()
-    ran(machine, seconds=20.0)
-    assert 20.0 <= machine.card.now < 30.0
-
-
 def test_all_that_was_compared_is_in_a_table() -> None:
-    found = {row[:3]: row[3:] for row in rows(ran(box()), STEP_CHECKS)}
+    machine = box()
+    found = {row[:3]: row[3:] for row in rows(ran(machine, seconds=20.0), STEP_CHECKS)}
+    assert 20.0 <= machine.card.now < 30.0
+    infinite = {row[:3]: row[4] for row in rows(ran(box(worst=math.inf)), STEP_CHECKS)}
+    assert infinite["small model", "float32", "loss"] == 1e9, "what is not finite is large"
     for what in STEP_REFERENCED:
         assert found["small model", "float32", what] == (20.0, 0.2)
         assert found["small model", "bfloat16", what] == (20.0, 0.2)
@@ -228,15 +219,36 @@ def test_all_that_was_compared_is_in_a_table() -> None:
     assert found["GPT-2 medium", "bfloat16", "repeated losses"] == (4.0, 0.0)
 
 
-def test_float16_has_no_tf32_and_older_cards_their_own_format() -> None:
-    output = ran(box(), judged="f16", table=True, seconds=200.0)
-    assert {row[1] for row in rows(output)} == {
-        "float16", "float16, unfused", "float32", "float16, 4 accumulated",
-        "float16, 16 accumulated", "float16, checkpointing",
-    }  # fmt: skip
-
-
 # --- the table ---
+
+
+@each(
+    "more, judged, lacking, there",
+    [
+        ({}, "f16", ("TF32", "bfloat16"), "float16, 16 accumulated"),
+        # what does not fit is left out
+        (
+            {"room": lambda _shape, option, _batch: option.format != "f32"},
+            "bf16",
+            ("float32",),
+            "TF32",
+        ),
+        # where float32 only fits with checkpointing it has that name; and bfloat16's stays one
+        (
+            {"room": lambda _shape, option, _batch: option.checkpointed},
+            "bf16",
+            ("float32",),
+            "float32, checkpointing",
+        ),
+    ],
+)
+def test_the_options_that_a_card_has_stand_there_once(
+    more: dict[str, Any], judged: StepFormat, lacking: Sequence[str], there: str
+) -> None:
+    names = [row[:2] for row in rows(ran(box(**more), judged=judged, table=True, seconds=1500.0))]
+    assert len(names) == len(set(names))
+    assert not {option for _, option in names} & {*lacking}
+    assert ("GPT-2 medium", there) in names
 
 
 def test_every_model_in_every_option() -> None:
@@ -244,7 +256,7 @@ def test_every_model_in_every_option() -> None:
     output = ran(machine, table=True, seconds=1500.0)
     names = {row[:2] for row in rows(output)}
     assert len(rows(output)) == len(names) == 21
-    found = readings(output)
+    found = by_name(output)
     assert found.keys() == {
         "step_bert", "step_bert_share", "step_neo", "step_neo_share", "step_matmul",
         "step_miscompares",
@@ -268,10 +280,11 @@ def test_options_without_time_are_named_and_long_ones_have_a_smaller_batch() -> 
 
 
 def test_the_largest_model_is_absent_on_small_gpus() -> None:
-    output = ran(box(whole_bytes=24 * GIB), table=True, seconds=300.0)
+    assert ran(box(whole_bytes=30 * GIB), table=True, seconds=300.0).absences == ()
+    output = ran(box(whole_bytes=30 * GIB - 1), table=True, seconds=300.0)
     assert {one.name for one in output.absences} == {"step_neo", "step_neo_share"}
     assert {row[0] for row in rows(output)} == {"GPT-2 medium", "BERT-large"}
-    assert "step_bert" in readings(output)
+    assert "step_bert" in by_name(output)
 
 
 # --- memory ---
@@ -310,46 +323,58 @@ def test_too_little_memory_is_one_sentence_with_a_cure(whole_gib: int, room: boo
         ran(machine)
 
 
-def test_an_option_that_does_not_fit_is_left_out() -> None:
-    def room(shape: ModelShape, option: StepOption, _batch: int) -> bool:
-        return option.format != "f32"
-
-    output = ran(box(room=room), table=True, seconds=1500.0)
-    assert "float32" not in {row[1] for row in rows(output)}
-    assert any("memory for GPT-2 medium (float32)" in note for note in output.notes)
-
-
-def test_an_option_that_became_another_is_not_measured_twice() -> None:
-    """Where float32 only fits with checkpointing it has that name; and bfloat16's stays one."""
-    machine = box(room=lambda _shape, option, _batch: option.checkpointed)
-    output = ran(machine, table=True, seconds=1500.0)
-    names = [row[:2] for row in rows(output)]
-    assert len(names) == len(set(names))
-    assert ("GPT-2 medium", "float32, checkpointing") in names
-
-
 # --- faults ---
 
 
-def test_a_lost_update_is_found_on_the_hot_card() -> None:
-    machine = box()
-    (found,) = wrong(ran(machine, inject="wrong"))
-    assert machine.small == [("f32", False), ("bf16", False), ("f32", False), ("bf16", True)]
-    assert (found.check, found.model, found.option) == ("step_reference", "small model", "bfloat16")
-    assert (found.tensor, found.elements, found.of) == ("tokens.weight", 1, 10)
+DUE, _ = first_loss(MODELS["gpt2"], 16)
+OTHER = WrongValue(index=(0, 0), expected="00", got="01")
+SMALL_CHECKS = [("f32", False), ("bf16", False)]
 
 
-def test_a_weight_that_is_nan_is_found_by_its_losses() -> None:
-    (found,) = wrong(ran(box(), inject="nan"))
-    assert found.check == "step_finite"
-    assert found.first[0].got == "nan"
-    assert found.first[0].index[0] > 3
+@each(
+    "more, inject, told, first",
+    [
+        # a lost update, on the hot card
+        (
+            {},
+            "wrong",
+            {
+                **{"check": "step_reference", "model": "small model", "option": "bfloat16"},
+                **{"tensor": "tokens.weight", "elements": 1, "of": 10},
+            },
+            {},
+        ),
+        ({}, "nan", {"check": "step_finite"}, {"got": "nan"}),
+        ({"nan_from": 10}, None, {"check": "step_finite"}, {"index": (10,)}),
+        *(  # a loss with other bits when repeated
+            ({"unequal": (number,)}, None, {"check": "step_repeat"}, {"index": (place,)})
+            for number, place in ((2, 1), (3, 2), (5, 1))
+        ),
+        ({"fall": -0.01}, None, {"check": "step_falls"}, {"expected": f"< {DUE!r}"}),
+        (
+            {"product": Checked("repeated product", "product", 64, 1, 1.0, (OTHER,))},
+            None,
+            {"check": "step_repeat", "model": "matmul", "tensor": "product"},
+            {"got": "01"},
+        ),
+    ],
+)
+def test_a_fault_is_found_once(
+    more: dict[str, Any], inject: str | None, told: dict[str, Any], first: dict[str, Any]
+) -> None:
+    machine = box(**more)
+    (found,) = wrong(ran(machine, inject=inject))
+    assert {name: getattr(found, name) for name in told} == told
+    assert {name: getattr(found.first[0], name) for name in first} == first
+    assert inject != "nan" or found.first[0].index[0] > 3
+    assert len(found.first) <= 4
+    assert machine.small == [*SMALL_CHECKS, ("f32", False), ("bf16", inject == "wrong")]
 
 
 def test_a_slow_gpu_is_slow() -> None:
     output = ran(box(), inject="slow")
-    assert readings(output)["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS / 2)
-    assert readings(output)["step_gpt2_share"] == pytest.approx(STEP_SHARE / 2)
+    assert by_name(output)["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS / 2)
+    assert by_name(output)["step_gpt2_share"] == pytest.approx(STEP_SHARE / 2)
 
 
 @each("off", [5.0, -5.0, math.nan])
@@ -361,50 +386,22 @@ def test_a_first_loss_that_is_not_that_of_new_weights(off: float) -> None:
     assert one.first[0].expected.startswith("11.030")
 
 
-@each("pass_, place", [(2, 1), (3, 2), (5, 1)])
-def test_a_loss_with_other_bits_when_repeated(pass_: int, place: int) -> None:
-    (found,) = wrong(ran(box(unequal=(pass_,))))
-    assert (found.check, found.first[0].index) == ("step_repeat", (place,))
-
-
-def test_a_loss_that_does_not_fall() -> None:
-    (found,) = wrong(ran(box(fall=-0.01)))
-    assert found.check == "step_falls"
-    assert found.first[0].expected == f"< {first_loss(MODELS['gpt2'], 16)[0]!r}"
-
-
-def test_losses_that_turn_nan_late() -> None:
-    (found,) = wrong(ran(box(nan_from=10)))
-    assert (found.check, found.first[0].index) == ("step_finite", (10,))
-    assert len(found.first) == 4
-
-
-def test_a_product_that_does_not_repeat() -> None:
-    value = WrongValue(index=(0, 0), expected="00", got="01")
-    (found,) = wrong(ran(box(product=Checked("repeated product", "product", 64, 1, 1.0, (value,)))))
-    assert (found.check, found.model, found.tensor) == ("step_repeat", "matmul", "product")
-
-
-def test_a_share_that_is_not_finite_is_told_as_a_large_one() -> None:
-    found = {row[:3]: row[4] for row in rows(ran(box(worst=math.inf)), STEP_CHECKS)}
-    assert found["small model", "float32", "loss"] == 1e9
-
-
 # --- times ---
 
 
-def test_steps_are_timed_one_by_one() -> None:
-    card = FakeCard(lambda now_s: 0.1 if now_s < 1.0 else 0.2)
-    found = timed_steps(card, card.work, 2.0, 3, 0.1)
-    assert sum(found) >= 2.0
-    assert found[0] == pytest.approx(0.1)
-    assert found[-1] == pytest.approx(0.2)
-    assert card.done == len(found)
-
-
-def test_a_long_step_is_made_at_least_so_often() -> None:
-    card = FakeCard(lambda _now_s: 5.0)
-    assert timed_steps(card, card.work, 1.0, 4, 5.0) == [5.0] * 4
+@each(
+    "cost, seconds, least, due",
+    [
+        (lambda now_s: 0.125 if now_s < 1.0 else 0.25, 2.0, 3, [0.125] * 8 + [0.25] * 4),
+        (lambda _now_s: 5.0, 1.0, 4, [5.0] * 4),  # a long step is made at least so often
+    ],
+)
+def test_steps_are_timed_one_by_one(
+    cost: Callable[[float], float], seconds: float, least: int, due: list[float]
+) -> None:
+    card = FakeCard(cost)
+    assert timed_steps(card, card.work, seconds, least, due[0]) == pytest.approx(due)
+    assert card.done == len(due)
 
 
 @each(
@@ -419,9 +416,3 @@ def test_a_long_step_is_made_at_least_so_often() -> None:
 )
 def test_what_counts_of_a_turn(seconds: float, durations: list[float], kept: int) -> None:
     assert settled(durations, seconds) == durations[len(durations) - kept :]
-
-
-def test_an_order_knows_which_models_fit() -> None:
-    order = StepOrder(1.0, table=False, judged="bf16", models={}, whole_bytes=30 * GIB)
-    assert order.neo_fits
-    assert not replace(order, whole_bytes=30 * GIB - 1).neo_fits

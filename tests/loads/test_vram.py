@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import shutil
@@ -10,19 +9,18 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cuda_on_cpu import Built, shared
-from raising import raising
+import written
+from cuda_on_cpu import Built
+from load_texts import by_name
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
-import acceptance.loads
 from acceptance.loads.__main__ import main
-from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse, salvage
+from acceptance.loads.protocol import LoadOutput, ProtocolError, parse, salvage
 from acceptance.loads.vram import device, load
 from acceptance.loads.vram.device import CudaMemory
 from acceptance.loads.vram.fault import FLIPPED, STUCK, partner
@@ -30,17 +28,12 @@ from acceptance.loads.vram.passes import TILE
 from acceptance.loads.vram.patterns import PATTERNS
 from acceptance.loads.vram.worker import LINES, VramWorker
 
+KERNELS = "vram"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 CARD = {"gpu": "a GPU", "uuid": "GPU-1", "capability": "9.0", "library": "torch 2"}
 WORDS = 37 * TILE
 PLACE = WORDS // 3
 LOAD = ("vram", "seconds=0.01")
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    folder = Path(acceptance.loads.__file__).with_name("kernels")
-    return shared(folder / "vram.cu", tmp_path_factory)
 
 
 Start = Callable[..., Gpu]
@@ -69,10 +62,6 @@ def ran(capsys: pytest.CaptureFixture[str], *extra: str) -> LoadOutput:
     return parse(captured.out)
 
 
-def values(output: LoadOutput) -> dict[str, float]:
-    return {reading.name: reading.value for reading in output.readings}
-
-
 @needs_cc
 def test_a_sound_memory(
     start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -84,7 +73,7 @@ def test_a_sound_memory(
     assert output.load == "vram"
     assert output.parameters == {"seconds": 0.01, **CARD}
     assert output.injected is None
-    assert values(output) == {
+    assert by_name(output) == {
         "vram_tested": 8 * WORDS / WHOLE,
         "vram_rate": pytest.approx(1.0),
         "vram_copy": pytest.approx(1.0),
@@ -107,85 +96,55 @@ def test_a_sound_memory(
 def test_many_rounds_without_a_false_alarm(start: Start) -> None:
     rounds = examples(100)
     gpu = start(6 * TILE)
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("vram", {})
     memory = CudaMemory()
 
     def clock() -> float:
         """Stands still until one round more has begun."""
         return 0.0 if gpu.launched.count("fill_number") <= rounds else 1e9
 
-    VramWorker(1.0, memory, output, clock, lambda _: None).run()
-    output.end()
-    found = parse(stream.getvalue())
+    found = written.ran(
+        "vram", lambda output: VramWorker(1.0, memory, output, clock, lambda _: None).run()
+    )
     assert any(f"{rounds} whole rounds" in note for note in found.notes)
-    assert values(found)["vram_miscompares"] == 0
+    assert by_name(found)["vram_miscompares"] == 0
     assert found.miscompares == ()
     assert gpu.intact()
 
 
 @needs_cc
-def test_one_bit_that_flips_once(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
-    start()
-    output = ran(capsys, "inject=bit")
-    assert output.injected == "bit"
-    (found,) = output.miscompares
-    assert (found.pattern, found.number, found.words) == ("walking_bits", 1, 1)
-    assert found.bits == {FLIPPED: 1}
-    assert [one.address for one in found.first] == [8 * PLACE]
-    assert found.xor_or == found.xor_and == found.first[0].xor == f"{1 << FLIPPED:016x}"
-    assert not found.address_bits
-    assert values(output)["vram_miscompares"] == 1
-    (row,) = next(table for table in output.tables if table.name == "vram_map").rows
-    assert row[0] <= 8 * PLACE / 2**20 < row[1]
-    assert row[2:] == (1, str(FLIPPED))
-
-
-@needs_cc
-def test_a_stuck_bit_shows_in_all_patterns_at_one_address(
-    start: Start, capsys: pytest.CaptureFixture[str]
-) -> None:
-    start()
-    output = ran(capsys, "inject=stuck")
-    assert {found.pattern for found in output.miscompares} >= PATTERNS.keys() - {"block_move"}
-    for found in output.miscompares:
-        assert found.bits == {STUCK: found.words}
-        assert not found.address_bits
-        if found.pattern != "block_move":
-            assert [one.address for one in found.first] == [8 * PLACE]
-    assert values(output)["vram_miscompares"] == sum(found.words for found in output.miscompares)
-
-
-@needs_cc
-@pytest.mark.parametrize("words", [WORDS, 64 * TILE, 5 * TILE])
-def test_an_address_line_says_which_it_is(
-    start: Start, capsys: pytest.CaptureFixture[str], words: int
-) -> None:
-    start(words)
-    output = ran(capsys, "inject=address")
-    place = words // 3
-    other = partner(place, words)
-    assert 0 <= other < words
-    bit = int(math.log2(place ^ other)) + 3
-    told = {found.pattern: found.address_bits for found in output.miscompares if found.address_bits}
-    assert told.keys() >= {"own_address", "random_inverse"}
-    assert all(bits == (bit,) for bits in told.values())
-    in_random = next(found for found in output.miscompares if found.pattern == "random_inverse")
-    assert {one.address for one in in_random.first} == {8 * place, 8 * other}
-
-
-@needs_cc
 @pytest.mark.parametrize("kind", ["bit", "stuck", "address"])
-@pytest.mark.parametrize("words", [4 * TILE, 63 * TILE])
-def test_faults_are_found_whatever_the_size(
+@pytest.mark.parametrize("words", [WORDS, 64 * TILE, 5 * TILE, 4 * TILE, 63 * TILE])
+def test_a_fault_is_found_and_located_whatever_the_size(
     start: Start, capsys: pytest.CaptureFixture[str], kind: str, words: int
 ) -> None:
     start(words)
     output = ran(capsys, f"inject={kind}")
-    assert values(output)["vram_miscompares"] >= 1
+    place, found = words // 3, output.miscompares
     assert output.injected == kind
-    assert output.miscompares
+    assert by_name(output)["vram_miscompares"] == sum(one.words for one in found) >= 1
+    rows = next(table for table in output.tables if table.name == "vram_map").rows
+    assert sum(float(row[2]) for row in rows) == by_name(output)["vram_miscompares"]
+    told = {one.pattern: one.address_bits for one in found if one.address_bits}
+    if kind == "address":  # says which line it is
+        other = partner(place, words)
+        assert told.keys() >= {"own_address", "random_inverse"}
+        assert {*told.values()} == {(int(math.log2(place ^ other)) + 3,)}
+        in_random = next(one for one in found if one.pattern == "random_inverse")
+        assert {one.address for one in in_random.first} == {8 * place, 8 * other}
+        return
+    assert told == {}
+    bit = FLIPPED if kind == "bit" else STUCK
+    assert all(one.bits == {bit: one.words} for one in found)
+    at = [one.first for one in found if one.pattern != "block_move"]
+    assert all([one.address for one in first] == [8 * place] for first in at)
+    if kind == "bit":
+        assert [(one.pattern, one.number, one.words) for one in found] == [("walking_bits", 1, 1)]
+        assert found[0].xor_or == found[0].xor_and == at[0][0].xor == f"{1 << bit:016x}"
+        assert rows[0][0] <= 8 * place / 2**20 < rows[0][1]
+        assert rows[0][2:] == (1, str(bit))
+    else:
+        small = set() if words == WORDS else {"neighbours"}
+        assert {one.pattern for one in found} >= PATTERNS.keys() - {"block_move"} - small
 
 
 @needs_cc
@@ -198,7 +157,7 @@ def test_a_slow_memory_is_slow_and_right(
         gpu.clock += seconds
 
     monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, sleep=sleep))
-    found = values(ran(capsys, "inject=slow"))
+    found = by_name(ran(capsys, "inject=slow"))
     assert found["vram_rate"] == pytest.approx(0.5, abs=0.02)
     assert found["vram_copy"] == pytest.approx(1.0)
     assert found["vram_miscompares"] == 0
@@ -264,25 +223,7 @@ def test_a_memory_that_keeps_nothing(
         row[3] for row in next(table for table in output.tables if table.name == "vram_passes").rows
     ]
     assert min(float(count) for count in wrong) >= WORDS // 3
-    assert values(output)["vram_miscompares"] == sum(float(count) for count in wrong)
+    assert by_name(output)["vram_miscompares"] == sum(float(count) for count in wrong)
     rows = next(table for table in output.tables if table.name == "vram_map").rows
     assert len(rows) == WORDS // TILE
-    assert sum(float(row[2]) for row in rows) == values(output)["vram_miscompares"]
-
-
-def test_what_cuda_says_is_told_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(
-        load,
-        "run",
-        raising(
-            RuntimeError(
-                "CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be "
-                "asynchronous"
-            )
-        ),
-    )
-    assert main(LOAD) == 1
-    assert capsys.readouterr().err == "vram: CUDA error: uncorrectable ECC error encountered\n"
+    assert sum(float(row[2]) for row in rows) == by_name(output)["vram_miscompares"]

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import each
-from cuda_on_cpu import Built, shared
+from cuda_on_cpu import Built
 from raising import raising
 from vram_on_cpu import Gpu
 
-import acceptance.loads
 from acceptance.loads.program import LoadError
 from acceptance.loads.vram import device as vram_device
 from acceptance.loads.vram import kernels
@@ -19,15 +17,10 @@ from acceptance.loads.vram.device import CudaMemory, usable, wait
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.words import Words
 
+KERNELS = "vram"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 WORDS = 20 * TILE
 NUMBER = Words("number")
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    folder = Path(acceptance.loads.__file__).with_name("kernels")
-    return shared(folder / "vram.cu", tmp_path_factory)
 
 
 class Clock:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import each
-from cuda_on_cpu import Built, shared
+from cuda_on_cpu import Built
 from vram_on_cpu import array, pointer
 
-import acceptance.loads
 from acceptance.loads.vram.kernels import (
     LISTED,
     RECORD,
@@ -32,7 +29,7 @@ from acceptance.loads.vram.passes import TILE, Sweep
 from acceptance.loads.vram.words import ALL, FAMILIES, Words, seed_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
-SOURCE = Path(acceptance.loads.__file__).with_name("kernels") / "vram.cu"
+KERNELS = "vram"
 GUARD = 0xA5A5A5A5A5A5A5A5
 SIZES = (1, 2, 3, 255, 2047, TILE, TILE + 1, 3 * TILE - 1, 7 * TILE + 1234, 37 * TILE + 5)
 WORDS = (
@@ -46,19 +43,12 @@ WORDS = (
 )
 every = each("words", WORDS)
 family = each("family", FAMILIES)
-# Words, size, blocks, descending: all of them, and so many of them that every word meets every
-# size.
-CASES = tuple(itertools.product(WORDS, SIZES, (1, 3, 40), (False, True)))
-SAMPLE = tuple(
+# Every word meets every size, and both meet all numbers of blocks and orders.
+SAMPLE = [
     (words, count, (1, 3, 40)[(row + column) % 3], (row + column // 3) % 2 == 1)
     for row, words in enumerate(WORDS)
     for column, count in enumerate(SIZES)
-)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return shared(SOURCE, tmp_path_factory)
+]
 
 
 class Memory:
@@ -92,14 +82,8 @@ def nothing(found: SweepRecord) -> bool:
     return found == SweepRecord(found.seen, 0, 0, ALL, {}, {}, ())
 
 
-def test_all_kernels_are_there(built: Built) -> None:
-    assert set(built.names) == {
-        f"{mode}_{one}" for mode in ("fill", "verify", "turn") for one in FAMILIES
-    } | {"spin"}
-    assert ctypes.sizeof(SweepArguments) == 12 * 8
-
-
-def assert_written_and_found_right(
+@each("words, count, blocks, descending", SAMPLE)
+def test_what_is_written_and_found_right(
     built: Built, words: Words, count: int, blocks: int, descending: bool
 ) -> None:
     memory = Memory(built, count)
@@ -112,35 +96,15 @@ def assert_written_and_found_right(
         assert nothing(memory.sweep(sweep, blocks)), sweep
         expected = words.inverse() if words.inverse() in (sweep.reads, sweep.writes) else words
         assert np.array_equal(memory.words, array(expected, 0, count))
+        numbers = [number for number in (0, 1, 2, 63, 64, 2047, 2048, count - 1) if number < count]
+        assert [expected.word(one) for one in numbers] == memory.words[numbers].tolist()
 
 
-@each("words, count, blocks, descending", SAMPLE)
-def test_what_is_written_and_found_right(
-    built: Built, words: Words, count: int, blocks: int, descending: bool
-) -> None:
-    assert_written_and_found_right(built, words, count, blocks, descending)
-
-
-def test_the_sample_has_every_pair_of_values() -> None:
-    for one, other in itertools.combinations(range(4), 2):
-        assert {(case[one], case[other]) for case in SAMPLE} == {
-            (case[one], case[other]) for case in CASES
-        }
-
-
-@pytest.mark.sweep
-@each("words, count, blocks, descending", CASES)
-def test_whatever_the_order_and_the_blocks(
-    built: Built, words: Words, count: int, blocks: int, descending: bool
-) -> None:
-    assert_written_and_found_right(built, words, count, blocks, descending)
-
-
-@every
-def test_one_word_said_in_three_ways(built: Built, words: Words) -> None:
-    memory = Memory(built, 4000).filled(words)
-    for number in (0, 1, 2, 63, 64, 2047, 2048, 3998, 3999):
-        assert words.word(number) == int(memory.words[number]) == int(array(words, number, 1)[0])
+def test_all_kernels_are_there(built: Built) -> None:
+    assert set(built.names) == {
+        f"{mode}_{one}" for mode in ("fill", "verify", "turn") for one in FAMILIES
+    } | {"spin"}
+    assert ctypes.sizeof(SweepArguments) == 12 * 8
 
 
 @every
@@ -188,16 +152,6 @@ def test_the_first_and_the_last_word(built: Built, family: str, count: int, last
         assert found.bits == {40: 1, 41: 1}
 
 
-@family
-def test_a_turn_repairs_what_it_told(built: Built, family: str) -> None:
-    words, then = Words(family, 3), Words(family, 4, 0xFF)
-    memory = Memory(built, 5 * TILE + 9).filled(words)
-    memory.words[[0, 5000, 10248]] = 0xDEAD
-    assert memory.sweep(Sweep(words, then, 0, memory.words.size)).wrong == 3
-    assert np.array_equal(memory.words, array(then, 0, memory.words.size))
-    assert nothing(memory.verify(then))
-
-
 def test_thousands_of_wrong_words(built: Built) -> None:
     words = Words("random", seed_of(3))
     memory = Memory(built, 50 * TILE + 77).filled(words)
@@ -242,12 +196,16 @@ def test_a_memory_that_is_wrong_all_over(built: Built) -> None:
 
 
 @family
-def test_what_should_only_come_next_is_wrong(built: Built, family: str) -> None:
-    words = Words(family, 2)
-    memory = Memory(built, 2 * TILE + 3).filled(words.inverse())
-    assert (
-        memory.sweep(Sweep(words, words.inverse(), 0, memory.words.size)).wrong == memory.words.size
-    )
+@each("wrong", [[0, 5000, 10248], None])
+def test_a_turn_repairs_what_it_told(built: Built, family: str, wrong: list[int] | None) -> None:
+    """All words, where what should only come next stands there."""
+    words, then = Words(family, 3), Words(family, 4, 0xFF)
+    memory = Memory(built, 5 * TILE + 9).filled(then if wrong is None else words)
+    memory.words[wrong or []] = 0xDEAD
+    count = memory.words.size if wrong is None else len(wrong)
+    assert memory.sweep(Sweep(words, then, 0, memory.words.size)).wrong == count
+    assert np.array_equal(memory.words, array(then, 0, memory.words.size))
+    assert nothing(memory.verify(then))
 
 
 @pytest.mark.parametrize(("descending", "first"), [(False, 0), (True, 2 * TILE)])
@@ -309,6 +267,10 @@ def test_stripes(built: Built, stripe: int, role: int, tiles: int, descending: b
 
 
 def test_random_words_look_random(built: Built) -> None:
+    memory = Memory(built, 2 * TILE).filled(Words("random", seed_of(9)))
+    memory.words[::2] = np.roll(memory.words[::2], 1)
+    moved = memory.verify(Words("random", seed_of(9)))
+    assert moved.wrong == TILE, "a word of another place is wrong everywhere else"
     count = 1 << 16
     one, other = (Memory(built, count).filled(Words("random", seed_of(n))).words for n in (1, 2))
     assert len(set(one[::2].tolist())) == len(set(one[1::2].tolist())) == count // 2
@@ -322,13 +284,6 @@ def test_random_words_look_random(built: Built) -> None:
         for bit in range(64):
             share = float((differences >> np.uint64(bit) & np.uint64(1)).mean())
             assert 0.48 < share < 0.52, bit
-
-
-def test_a_word_of_another_place_is_wrong_everywhere_else(built: Built) -> None:
-    words = Words("random", seed_of(9))
-    memory = Memory(built, 2 * TILE).filled(words)
-    memory.words[::2] = np.roll(memory.words[::2], 1)
-    assert memory.verify(words).wrong == TILE
 
 
 def test_spinning_ends(built: Built) -> None:

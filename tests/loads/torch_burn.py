@@ -6,13 +6,13 @@ No GPU is needed.
 
 from __future__ import annotations
 
-import io
 import time
 from typing import Any
 
 import pytest
 from load_texts import by_name
 from plain_comparator import TorchComparator
+from written import ran
 
 from acceptance.loads.burn import product
 from acceptance.loads.burn.compare import KINDS, wrong_elements
@@ -25,7 +25,7 @@ from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import formats
 from acceptance.loads.gemm.verification import BANDS
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput
 
 # 64 x 64, and products 512 to 2048 deep; in float8, which torch multiplies on a processor one
 # element at a time, 16 x 16 and 512 deep.
@@ -66,15 +66,16 @@ class Nothing:
 def burn(
     dtypes: tuple[Dtype, ...], seconds: float, inject: str | None = None, free: int = FREE
 ) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("burn", {"inject": inject} if inject else {})
     order = BurnOptions(dtypes, seconds, slow=slowness(inject), divisors=DIVISORS)
     card = Processor(free)
     device = TorchDevice("cpu", card, TorchComparator(), inject)
-    BurnWorker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
-    output.end()
-    return parse(stream.getvalue())
+    return ran(
+        "burn",
+        lambda output: BurnWorker(order, device, card, output, Nothing(), time.monotonic).run(
+            1 << 20
+        ),
+        {"inject": inject} if inject else {},
+    )
 
 
 @every

@@ -6,12 +6,12 @@ pytest does not collect this file: torch is in the image only.
 
 from __future__ import annotations
 
-import io
 import time
 from typing import Any
 
 import pytest
 import torch
+import written
 
 from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.gemm import verification
@@ -33,7 +33,7 @@ from acceptance.loads.gemm.verification import (
     sampled_rows,
 )
 from acceptance.loads.gemm.worker import GemmOptions, GemmWorker
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput
 
 SIZE = 256
 every = pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
@@ -228,24 +228,22 @@ def test_the_digest_tells_results_apart(dtype: Dtype) -> None:
 
 
 def ran(inject: str | None) -> LoadOutput:
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello("gpu_gemm", {})
     order = GemmOptions(tuple(DTYPES.values()), 0.1, SIZE, (64, 128), inject)
 
     def multiply(dtype: Dtype, size: int) -> Any:
         return normal(dtype, size, "cpu").multiply
 
-    GemmWorker(
-        order,
-        Processor(),
-        output,
-        lambda dtype, size: FormatTrial(dtype, size, "cpu"),
-        multiply,
-        sleep=lambda _: None,
-    ).run()
-    output.end()
-    return parse(stream.getvalue())
+    return written.ran(
+        "gpu_gemm",
+        lambda output: GemmWorker(
+            order,
+            Processor(),
+            output,
+            lambda dtype, size: FormatTrial(dtype, size, "cpu"),
+            multiply,
+            sleep=lambda _: None,
+        ).run(),
+    )
 
 
 @pytest.mark.parametrize("inject", [None, "wrong", "slow"])

@@ -6,15 +6,15 @@ pytest does not collect this file: torch is in the image only.
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
 import pytest
 import torch
+from written import written
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import layer_load, layer_worker
 from acceptance.loads.train.layer_bound import SMALL, error_bound
 from acceptance.loads.train.layer_contract import (
@@ -126,9 +126,7 @@ def test_parts_of_a_layer_run(reading: str) -> None:
 
 
 def ran(**asked: Any) -> LoadOutput:
-    stream = io.StringIO()
-    layer_load.run(Ask(**asked, device="cpu"), Output(stream))
-    return parse(stream.getvalue())
+    return parse(written(lambda output: layer_load.run(Ask(**asked, device="cpu"), output)))
 
 
 def test_the_whole_load() -> None:

@@ -14,7 +14,6 @@ from collections import defaultdict
 import pytest
 import torch
 
-from acceptance.loads.miscompare import WrongStep
 from acceptance.loads.program import OutOfMemory
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train.shapes import TINY
@@ -151,12 +150,3 @@ def test_the_table_runs_whole_and_finds_nothing() -> None:
     assert sorted([*rows, *left_out]) == sorted(due)
     assert {"BERT-large (bfloat16)", "GPT-Neo-1.3B (bfloat16)"} <= set(rows)
     assert output.miscompares == ()
-
-
-@pytest.mark.parametrize(("fault", "check"), [("wrong", "step_reference"), ("nan", "step_finite")])
-def test_an_injected_fault_is_found(fault: str, check: str) -> None:
-    output = ran(f"inject={fault}")
-    assert output.injected == fault
-    (wrong,) = output.miscompares
-    assert isinstance(wrong, WrongStep)
-    assert wrong.check == check

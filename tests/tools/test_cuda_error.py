@@ -61,20 +61,6 @@ def test_died(line: str, cure: str, hardware: bool) -> None:
     assert why_of(trouble).endswith(")") is bool(cure)
 
 
-def test_a_fault_of_the_hardware_comes_first() -> None:
-    trouble = known(
-        cuda_error.crash_reason(["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"])
-    )
-    assert trouble.hardware
-
-
-def test_a_run_that_lives() -> None:
-    assert (
-        cuda_error.crash_reason(["Running host_to_device_memcpy_ce.", "The process Killed nothing"])
-        is None
-    )
-
-
 def test_not_started() -> None:
     line = (
         "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared "
@@ -90,13 +76,137 @@ def test_not_started() -> None:
         cuda_error.not_started("nvbandwidth", "\nhello\n", ["hello"])
 
 
-def test_a_fault_of_the_hardware_comes_before_a_death() -> None:
-    died, lost = "Aborted (core dumped)", "GPU 0000:01:00.0: GPU is lost."
-    for lines in ([died, lost], [lost, died]):
-        found = known(cuda_error.trouble(lines))
-        assert found.hardware
-    found = known(cuda_error.trouble([died]))
-    assert not found.hardware
-    assert cuda_error.trouble(["Result = PASS"]) is None
-    for line in ("Bus error", "Illegal instruction (core dumped)", "Floating point exception"):
-        assert cuda_error.crash_reason([line]) is not None
+DIED, LOST = "Aborted (core dumped)", "GPU 0000:01:00.0: GPU is lost."
+
+
+@each(
+    "lines, hardware",
+    [
+        ([DIED, LOST], True),
+        ([LOST, DIED], True),
+        (["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"], True),
+        *(
+            ([one], False)
+            for one in (
+                *(
+                    DIED,
+                    "Bus error",
+                    "Illegal instruction (core dumped)",
+                    "Floating point exception",
+                ),
+            )
+        ),
+        (["Result = PASS"], None),
+        (["Running host_to_device_memcpy_ce.", "The process Killed nothing"], None),
+    ],
+)
+def test_a_fault_of_the_hardware_comes_before_a_death(
+    lines: list[str], hardware: bool | None
+) -> None:
+    found = cuda_error.trouble(lines)
+    assert (None if found is None else found.hardware) is hardware
+    assert (cuda_error.crash_reason(lines) is None) == (found is None)
+
+
+@each(
+    "text, code, words",
+    [
+        (
+            "cudaGetDeviceCount returned 999\n"
+            'CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable) "f()"',
+            214,
+            "cudaErrorECCUncorrectable",
+        ),
+        (
+            "cudaGetDeviceCount returned 802\n-> system not yet initialized",
+            802,
+            "system not yet initialized",
+        ),
+        (
+            "cudaGetDeviceCount returned 802\n\n-> system not yet initialized",
+            802,
+            "system not yet initialized",
+        ),
+        (
+            "cudaGetDeviceCount returned 100 -> no CUDA-capable device",
+            100,
+            "no CUDA-capable device",
+        ),
+        ("cudaGetDeviceProperties returned 101", 101, None),
+        ("cudaGetDeviceCount returned 35\nResult = FAIL", 35, None),
+        (
+            (
+                "CUDA error at bandwidthTest.cu:730 code=46(cudaErrorDevicesUnavailable) "
+                '"cudaSetDevice(0)" '
+            ),
+            46,
+            "cudaErrorDevicesUnavailable",
+        ),
+        ('CUDA error at a.cu:1 code=46() "f()"\n-> of another message', 46, None),
+        (
+            "a.cu(12) : getLastCudaError() CUDA error : Kernel failed : (719) unspecified.",
+            719,
+            "unspecified",
+        ),
+        ("a.cu(12) : cudaSafeCall() Runtime API error 38: no device.", 38, "no device"),
+        (
+            "There are no available device(s) that support CUDA",
+            100,
+            "There are no available device(s) that support CUDA",
+        ),
+        ("!!!!!No devices found!!!!!", 100, "No devices found"),
+        (
+            "Error: device is running in <Compute Mode Prohibited>, no threads",
+            46,
+            "device is running in <Compute Mode Prohibited>",
+        ),
+    ],
+)
+def test_forms(text: str, code: int, words: str | None) -> None:
+    assert cuda_error.find_code(text.split("\n")) == cuda_error.CudaError(code, words)
+
+
+@each(
+    "text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"]
+)
+def test_no_error(text: str) -> None:
+    assert cuda_error.find_code(text.split("\n")) is None
+
+
+@each(
+    "code, word",
+    [
+        (35, "newer driver"),
+        (38, "permissions"),
+        (802, "fabric"),
+        (12345, "12345"),
+        (803, "reboot"),
+        (804, "compat"),
+        (46, "exclusive"),
+        (999, "reboot"),
+    ],
+)
+def test_cause_and_cure(code: int, word: str) -> None:
+    error = cuda_error.CudaError(code, None)
+    assert word in why_of(error)
+    assert not error.hardware
+
+
+def test_only_memory_and_link_errors_prove_a_fault() -> None:
+    assert {code for code in cuda_error.CAUSES if cuda_error.CudaError(code, None).hardware} == {
+        39,
+        214,
+        220,
+    }
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("begin", ["CUDA error at x ", "CUDA error : ("])
+def test_a_line_of_nothing_but_beginnings_takes_no_time(begin: str) -> None:
+    assert cuda_error.find_code([begin * 20_000]) is None
+    found = known(
+        cuda_error.find_code(
+            [begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"]
+        )
+    )
+    assert found.hardware

@@ -43,6 +43,19 @@ MORE = {
         *("with 0 hardware incidents, 0 errors", "1.0M at 2.0MB/s", "Commandline - -F"),
         "Found 0 hardware incidents",
     ),
+    "gpu-burn": (
+        *(
+            "10.0%  proc'd: ",
+            "100.0%  proc'd: ",
+            "8 (52000 Gflop/s) ",
+            "24 (5 Gflop/s) ",
+            "- ",
+            "/ ",
+        ),
+        *("  errors: ", "0 ", "-1 ", " (DIED!)", " (WARNING!)", "  temps: ", "60 C ", "-- "),
+        *("Tested 1 GPUs:", "GPU 0: OK", "GPU 1: FAULTY", "Low mem for result"),
+        "No clients are alive",
+    ),
     "p2pBandwidthLatencyTest": ("Device: ", "D\\D 0\n"),
 } | dict.fromkeys(
     ("topo-m", "topo-p2p"),
@@ -77,6 +90,21 @@ def test_nothing_makes_a_parser_crash(tool: str, data: st.DataObject) -> None:
     with contextlib.suppress(UnreadableOutput):
         output = PARSERS[tool](data.draw(st.one_of(st.text(), st.lists(words).map("".join))))
         assert output.outcome in {"pass", "fail", "error"}
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ("an illegal memory access was encountered", "error"),
+        ("uncorrectable ECC error encountered", "fail"),
+    ],
+)
+def test_a_cuda_error_beside_a_healthy_text_is_no_pass(said: str, outcome: str) -> None:
+    names = {"bandwidthTest", "deviceQuery", "gpu-burn", "p2pBandwidthLatencyTest", "nvbandwidth"}
+    every = [one for one in OF_TOOLS if one.tool in names]
+    assert {one.tool for one in every} == names
+    for one in every:
+        assert PARSERS[one.tool](f"{one.text}\nCUDA error: {said}\n").outcome == outcome, one.name
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from([*WORDS, *MORE["fio"]])).map("".join)))

@@ -7,8 +7,8 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from reasons import why_of
-from thoroughness import ALL, some
+from reasons import require, why_of
+from thoroughness import ALL
 
 from acceptance.core.parts import Gpu
 from acceptance.process.unreadable import UnreadableOutput
@@ -30,6 +30,7 @@ HEAD = (
     "Results are 268435456 bytes each, thus performing 8 iterations\n"
 )
 TABLE = "\nTested 1 GPUs:\n\tGPU 0: OK\n"
+GPUS = ("GPU 0", "GPU 1")
 
 
 def one(*products: int, errors: str = "0", rate: int = 52000, head: str = HEAD) -> str:
@@ -62,11 +63,6 @@ def device(number: int, used_mb: int, ring: int, size: int = 268435456) -> str:
         f"{used_mb} MB of it), using FLOATS\n"
         f"Results are {size} bytes each, thus performing {ring} iterations\n"
     )
-
-
-def outcome(text: str) -> tuple[str, str]:
-    output = gpu_burn.parse(text)
-    return output.outcome, why_of(output)
 
 
 # The command
@@ -164,35 +160,6 @@ def test_deadline() -> None:
 
 
 # The text
-
-
-@pytest.mark.parametrize("old", ["GPU 0: OK", "GPU 1: OK"])
-def test_faulty_is_named(old: str) -> None:
-    result = outcome(TENSOR.replace(old, old.replace("OK", "FAULTY")))
-    assert result == ("fail", f"FAULTY: {old.partition(':')[0]}")
-
-
-@each(
-    "shown, count", [("2", 2.0), ("7  (WARNING!)", 7.0), ("-524288000  (WARNING!)", 3770679296.0)]
-)
-def test_an_error_count_is_a_fail_whatever_the_table_says(shown: str, count: float) -> None:
-    output = gpu_burn.parse(TENSOR.replace("errors: 0", f"errors: {shown}", 1))
-    assert output.outcome == "fail", why_of(output)
-    assert "wrong results on GPU 0, whatever the table says" in why_of(output)
-    assert output.reading("gpu_burn_errors") == {Gpu(0): count, Gpu(1): 0.0}
-
-
-def test_an_error_count_in_a_cut_text_is_a_fail() -> None:
-    text = "3.3%  proc'd: 8 (145936 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 5  (WARN"
-    assert why_of(gpu_burn.parse(text)) == "wrong results on GPU 1, whatever the table says"
-
-
-def test_the_oldest_versions_tell_each_wrong_result() -> None:
-    output = gpu_burn.parse(
-        f"WE FOUND 3 FAULTY ELEMENTS from GPU 1\nWE FOUND 5 FAULTY ELEMENTS from GPU 1\n{OLDEST}"
-    )
-    assert output.outcome == "fail"
-    assert output.reading("gpu_burn_errors") == {Gpu(0): 0.0, Gpu(1): 5.0}
 
 
 def test_a_dead_process_leaves_no_error_count() -> None:
@@ -300,21 +267,7 @@ def test_a_dead_process_leaves_no_error_count() -> None:
     ],
 )
 def test_one_complaint_alone(line: str, expected: str, why: str) -> None:
-    result = outcome(line)
-    assert (result[0], why in result[1]) == (expected, True), result
-
-
-@each(
-    "line",
-    [
-        "Couldn't init a GPU test: Error: unknown error",
-        "Failure during compute: Error in C",
-        "Segmentation fault",
-        "No CUDA devices",
-    ],
-)
-def test_no_complaint_beside_a_pass(line: str) -> None:
-    assert outcome(f"{TENSOR}{line}\n")[0] == "error"
+    require(gpu_burn.parse(line), expected, why)
 
 
 def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
@@ -322,7 +275,7 @@ def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
     output = gpu_burn.parse(
         f"sh: 1: nvidia-smi: not found\nCould not invoke nvidia-smi, no temps available\n{text}"
     )
-    assert output.outcome == "pass", why_of(output)
+    require(output, "pass")
     assert "gpu_burn_temperature" not in [reading.name for reading in output.readings]
 
 
@@ -344,12 +297,6 @@ def test_who_died_while_nothing_speaks_of_hardware(
     output = gpu_burn.parse(text)
     assert output.outcome == ("pass" if text == TENSOR else "fail")
     assert {one.name: one.values for one in output.readings}.get("gpu_burn_died") == died
-
-
-def test_dead_for_a_reason_of_set_up_is_an_error() -> None:
-    why = "Couldn't init a GPU test: Error in load module (x:1): no kernel image is available"
-    assert outcome(f"{why}\n{DIED}")[0] == "error"
-    assert outcome(DIED)[0] == "fail"
 
 
 @each(
@@ -408,8 +355,7 @@ def test_dead_for_a_reason_of_set_up_is_an_error() -> None:
     ],
 )
 def test_what_proves_nothing(text: str, why: str) -> None:
-    result = outcome(text)
-    assert (result[0], why in result[1]) == ("error", True), result
+    require(gpu_burn.parse(text), "error", why)
 
 
 @each(
@@ -442,107 +388,11 @@ def test_what_is_enough(text: str) -> None:
     assert output.reading("gpu_burn_errors") == {Gpu(0): 0.0}
 
 
-def test_compares_follow_from_the_ring_or_else_from_the_products() -> None:
-    assert gpu_burn.parse(one(16, 32, 64)).reading("gpu_burn_compares") == {Gpu(0): 8.0}
-    assert gpu_burn.parse(one(16, 32, 64, head="")).reading("gpu_burn_compares") == {Gpu(0): 4.0}
-
-
-def test_a_ring_that_does_not_follow_from_the_memory_is_not_used() -> None:
-    two = TENSOR.replace("performing 8 iterations", "performing 4 iterations", 1).replace(
-        "using 2560 MB", "using 999 MB", 1
-    )
-    assert gpu_burn.parse(two).reading("gpu_burn_compares") == {Gpu(0): 19.0, Gpu(1): 14.0}
-    mixed = TENSOR.replace("268435456 bytes", "1 bytes", 1)
-    assert gpu_burn.parse(mixed.replace("performing 8", "performing 4", 1)).outcome == "pass"
-
-
-def test_the_ring_of_one_gpu_is_known_without_its_memory() -> None:
-    text = one(16, 32, 64, head=HEAD.replace("using 2560 MB", "using 999 MB"))
-    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {Gpu(0): 8.0}
-
-
-def test_rings_of_two_lengths_are_told_apart_by_the_memory_used() -> None:
-    shown = ((8, 8), (16, 16), (24, 24), (32, 32))
-    unequal = device(0, 2560, 8) + device(1, 1536, 4)
-    assert gpu_burn.parse(two(*shown, head=unequal)).reading("gpu_burn_compares") == {
-        Gpu(0): 4.0,
-        Gpu(1): 8.0,
-    }
-    sizes = device(0, 2560, 8) + device(1, 3072, 4, size=536870912)
-    assert gpu_burn.parse(two(*shown, head=sizes)).reading("gpu_burn_compares") == {
-        Gpu(0): 4.0,
-        Gpu(1): 4.0,
-    }
-
-
-def test_a_device_beyond_the_columns_has_no_say() -> None:
-    heads = device(0, 2560, 8) + device(1, 1536, 4) + device(2, 768, 1)
-    output = gpu_burn.parse(two((8, 8), (16, 16), (24, 24), head=heads))
-    assert output.outcome == "pass", why_of(output)
-
-
-def test_a_ring_of_two_is_enough() -> None:
-    assert outcome(one(2, 4, 6, head=device(0, 1024, 2)))[0] == "pass"
-
-
-def test_a_gpu_that_compared_up_to_half_of_the_time_is_not_stalled() -> None:
-    assert outcome(one(24, 24))[0] == "pass"
-
-
-def test_a_pass_says_how_often_it_compared_at_least() -> None:
-    reason = "OK: GPUs 0, 1, compared 2 times or more, no result wrong"
-    assert outcome(two((8, 8), (16, 8), (24, 16), head=HEAD))[1] != reason
-    assert outcome(two((8, 8), (16, 16), (32, 24)))[1] == reason.replace("2 times", "3 times")
-
-
-def test_who_is_faulty_is_a_reading() -> None:
-    found = gpu_burn.parse(TENSOR.replace("GPU 1: OK", "GPU 1: FAULTY"))
-    assert found.reading("gpu_burn_faulty") == {Gpu(0): 0.0, Gpu(1): 1.0}
-
-
-@pytest.mark.parametrize("text", ["Segmentation fault", "Burning for 10 seconds."])
-def test_nvidia_smi_is_not_missed_where_it_is_there(text: str) -> None:
-    assert "nvidia-smi" not in outcome(text)[1]
-
-
-@pytest.mark.parametrize("after", ["", "\nsomething else\n"])
-def test_a_complaint_is_quoted_whole_and_alone(after: str) -> None:
-    assert outcome(f"Burning for 9 seconds.\nSegmentation fault{after}")[1].endswith(
-        "'Segmentation fault'"
-    )
-
-
-@pytest.mark.parametrize(
-    "shown",
-    ["-1 (0 Gflop/s)   errors: 0  temps: 60 C", "16 (0 Gflop/s)   errors: 3  (DIED!)  temps: 60 C"],
-)
-def test_a_process_died_by_its_products_or_by_its_note(shown: str) -> None:
-    output = gpu_burn.parse(
-        f"{one(8, 16, 24, head='').partition(TABLE)[0]}100.0%  proc'd: {shown}\n{TABLE}"
-    )
-    assert (output.outcome, "died on GPU 0" in why_of(output)) == ("fail", True), why_of(output)
-    assert output.reading("gpu_burn_compares") == {Gpu(0): 3.0}
-
-
 def test_a_clipped_line_at_the_end_is_read_to_its_last_letter() -> None:
     clipped = "73.6% proc'd: 28954 (20000Gflop/s) - 29800"
-    assert outcome(clipped)[0] == "error"
+    require(gpu_burn.parse(clipped), "error")
     with pytest.raises(UnreadableOutput, match="unknown form"):
         gpu_burn.parse(f"{clipped}x")
-
-
-def test_products_that_may_lack_digits_count_for_no_rate() -> None:
-    text = (
-        one(8, 16, 24)
-        .replace("66.7%", "60.0%  proc'd: 16\n66.7%")
-        .replace("8 (52000", "8 (1000", 1)
-    )
-    assert gpu_burn.parse(text).reading("gpu_burn_rate") == {Gpu(0): 52.0}
-
-
-def test_one_gpu_chosen_by_number_is_gpu0_of_the_text() -> None:
-    text = one(8, 16, 24).replace("device 0", "device 5")
-    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {Gpu(0): 3.0}
 
 
 def test_clipped_lines_leave_unknown_what_they_do_not_show() -> None:
@@ -573,103 +423,212 @@ def test_unreadable(text: str) -> None:
         gpu_burn.parse(text)
 
 
-def test_faulty_is_a_fail_beside_a_line_that_cannot_be_read() -> None:
-    text = one(8, 16, 24, errors="x").replace("0: OK", "0: FAULTY")
-    assert outcome(text) == ("fail", "FAULTY: GPU 0")
+def at_the_end(shown: str) -> str:
+    """A run of one GPU whose last progress shows this."""
+    return f"{one(8, 16, 24, head='').partition(TABLE)[0]}100.0%  proc'd: {shown}\n{TABLE}"
 
 
-# No line too few or too many
+DIED_AT_THE_END = [
+    at_the_end("-1 (0 Gflop/s)   errors: 0  temps: 60 C"),
+    at_the_end("16 (0 Gflop/s)   errors: 3  (DIED!)  temps: 60 C"),
+]
+TWO_RINGS = device(0, 2560, 8) + device(1, 1536, 4)
+TWO_SIZES = device(0, 2560, 8) + device(1, 3072, 4, size=536870912)
+LOST = "Couldn't init a GPU test: Error in load module (x:1): no kernel image is available"
+SHOWN = ((8, 8), (16, 16), (24, 24), (32, 32))
 
 
-def table(kept: list[str]) -> set[int]:
-    """The lines of the table of results."""
-    return {index for index, line in enumerate(kept) if "Tested" in line or line.endswith(": OK")}
+@each(
+    "text, outcome, reason",
+    [
+        *((TENSOR.replace(f"{gpu}: OK", f"{gpu}: FAULTY"), "fail", gpu) for gpu in GPUS),
+        (one(8, 16, 24, errors="x").replace("0: OK", "0: FAULTY"), "fail", "FAULTY: GPU 0"),
+        ("3.3%  proc'd: 8 (1 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 5  (WARN", "fail", "GPU 1"),
+        *((text, "fail", "died on GPU 0") for text in DIED_AT_THE_END),
+        (f"{LOST}\n{DIED}", "error", ""),
+        *(
+            (f"{TENSOR}\n{said}\n", "fail", "")
+            for said in (
+                *("CUDA error: GPU is lost", "cudaErrorNvlinkUncorrectable"),
+                "GPU has fallen off the bus: CUDA error",
+            )
+        ),
+        (two((8, 8), (16, 16), (24, 24), head=TWO_RINGS + device(2, 768, 1)), "pass", ""),
+        (one(2, 4, 6, head=device(0, 1024, 2)), "pass", ""),
+        (one(24, 24), "pass", ""),
+        (two((8, 8), (16, 16), (32, 24)), "pass", "compared 3 times or more"),
+        *(
+            (f"{TENSOR}{line}\n", "error", "")
+            for line in (
+                *("Couldn't init a GPU test: Error: unknown error", "Segmentation fault"),
+                *("Failure during compute: Error in C", "No CUDA devices"),
+            )
+        ),
+        *(
+            (f"Burning for 9 seconds.\nSegmentation fault{after}", "error", "'Segmentation fault'")
+            for after in ("", "\nsomething else\n")
+        ),
+    ],
+)
+def test_what_a_text_is_worth(text: str, outcome: str, reason: str) -> None:
+    require(gpu_burn.parse(text), outcome, reason)
+    assert "put it on the PATH" not in why_of(gpu_burn.parse(text))
 
 
-WHOLE = each("text", [TENSOR, DOUBLE, OLD, OLDEST])
-
-
-@WHOLE
-def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
-    whole = gpu_burn.parse(text)
-    kept = text.splitlines()
-    for index, line in some(list(enumerate(kept)), 30):
-        cut = gpu_burn.parse("\n".join(kept[:index] + kept[index + 1 :]))
-        doubled = gpu_burn.parse("\n".join(kept[: index + 1] + kept[index:]))
-        if index in table(kept):
-            assert (cut.outcome, doubled.outcome) == ("error", "error"), line
-            continue
-        assert doubled == whole, line
-        if "100.0%" in line and text.count("100.0%") == 1:
-            assert cut.outcome == "error", line
-        else:
-            assert cut.outcome == "pass", why_of(cut)
-            assert cut.reading("gpu_burn_errors") == whole.reading("gpu_burn_errors")
-            for gpu, count in whole.reading("gpu_burn_compares").items():
-                assert cut.reading("gpu_burn_compares")[gpu] <= count
-
-
-@WHOLE
-def test_a_text_cut_before_its_last_ok_is_no_pass(text: str) -> None:
-    end = len(text.rstrip())
-    for cut in {*some(range(0, end, 41), 20), *some(range(end - 60, end), 20)}:
-        try:
-            assert gpu_burn.parse(text[:cut]).outcome == "error"
-        except UnreadableOutput:
-            assert "%" not in text[:cut]
-
-
-@given(st.sets(st.integers(0, len(DOUBLE.splitlines()) - 1)))
-def test_some_of_the_lines_are_no_pass_without_the_needed(left_out: set[int]) -> None:
-    kept = DOUBLE.splitlines()
-    try:
-        output = gpu_burn.parse(
-            "\n".join(line for index, line in enumerate(kept) if index not in left_out)
-        )
-    except UnreadableOutput:
-        return
-    assert output.outcome in ({"error"} if left_out & table(kept) else {"error", "pass"})
-
-
-PIECES = st.sampled_from(
+@each(
+    "text, name, values",
     [
         *(
-            "\n",
-            "10.0%  proc'd: ",
-            "100.0%  proc'd: ",
-            "8 (52000 Gflop/s) ",
-            "24 (5 Gflop/s) ",
-            "- ",
-            "/ ",
-            "  errors: ",
-            "0 ",
+            (TENSOR.replace("errors: 0", f"errors: {shown}", 1), "errors", [count, 0.0])
+            for shown, count in (
+                ("2", 2.0),
+                ("7  (WARNING!)", 7.0),
+                ("-524288000  (WARNING!)", 3770679296.0),
+            )
         ),
-        *(
-            "-1 ",
-            " (DIED!)",
-            " (WARNING!)",
-            "  temps: ",
-            "60 C ",
-            "-- ",
-            "Tested 1 GPUs:",
-            "GPU 0: OK",
-            "GPU 1: FAULTY",
-            "...",
+        (
+            "WE FOUND 3 FAULTY ELEMENTS from GPU 1\n"
+            f"WE FOUND 5 FAULTY ELEMENTS from GPU 1\n{OLDEST}",
+            "errors",
+            [0.0, 5.0],
         ),
-        *(HEAD, TABLE, "9" * 400, "Low mem for result", "No clients are alive"),
-    ]
+        (TENSOR.replace("GPU 1: OK", "GPU 1: FAULTY"), "faulty", [0.0, 1.0]),
+        # compares follow from the ring, or else from the products
+        (one(16, 32, 64), "compares", [8.0]),
+        (one(16, 32, 64, head=""), "compares", [4.0]),
+        *((text, "compares", [3.0]) for text in DIED_AT_THE_END),
+        # a ring that does not follow from the memory is not used; one GPU's is known without
+        (
+            TENSOR.replace("performing 8", "performing 4", 1).replace("using 2560", "using 999", 1),
+            "compares",
+            [19.0, 14.0],
+        ),
+        (one(16, 32, 64, head=HEAD.replace("2560 MB", "999 MB")), "compares", [8.0]),
+        (two(*SHOWN, head=TWO_RINGS), "compares", [4.0, 8.0]),
+        (two(*SHOWN, head=TWO_SIZES), "compares", [4.0, 4.0]),
+        (one(8, 16, 24).replace("device 0", "device 5"), "compares", [3.0]),
+        # products that may lack digits count for no rate
+        (
+            one(8, 16, 24)
+            .replace("66.7%", "60.0%  proc'd: 16\n66.7%")
+            .replace("8 (52000", "8 (1000", 1),
+            "rate",
+            [52.0],
+        ),
+    ],
 )
+def test_readings(text: str, name: str, values: list[float]) -> None:
+    output = gpu_burn.parse(text)
+    assert output.reading(f"gpu_burn_{name}") == {Gpu(at): one for at, one in enumerate(values)}
+    if name in ("errors", "faulty"):
+        require(output, "fail")
 
 
-@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
-def test_nothing_makes_it_crash(text: str) -> None:
-    try:
-        output = gpu_burn.parse(text)
-    except UnreadableOutput:
-        return
-    if output.outcome == "pass":
-        assert min(output.reading("gpu_burn_compares").values()) >= 3
-        assert set(output.reading("gpu_burn_errors").values()) == {0.0}
+def test_results_of_two_sizes_have_no_ring_in_common() -> None:
+    mixed = TENSOR.replace("268435456 bytes", "1 bytes", 1).replace("performing 8", "performing 4")
+    require(gpu_burn.parse(mixed), "pass")
+
+
+@each(
+    "old, new, why",
+    [
+        (
+            "GPU-00000001-0000-4000-8000-000000000001",
+            "GPU-00000000-0000-4000-8000-000000000000",
+            "twice",
+        ),
+        (
+            "Burning for 60 seconds.",
+            "Burning for 60 seconds.\nBurning for 30 seconds.",
+            "burned for 60 and for 30 s",
+        ),
+        (
+            "(23801 MB available",
+            "(1024 MB available",
+            "device 0 has 24217 MB of memory, 1024 MB of it available",
+        ),
+        ("with 24214 MB of memory", "with 12288 MB of memory", "which cannot be"),
+        (
+            "(23759 MB available, using 2560 MB of it), using FLOATS, using Tensor Cores",
+            "(23759 MB available, using 2560 MB of it), using FLOATS",
+            "some of its devices work in mode",
+        ),
+        (
+            "FLOATS, using Tensor Cores",
+            "DOUBLES",
+            "uses DOUBLES and a result has the 268435456 bytes of FLOATS",
+        ),
+    ],
+)
+def test_what_contradicts_itself(old: str, new: str, why: str) -> None:
+    assert old in TENSOR
+    require(gpu_burn.parse(TENSOR.replace(old, new)), "error", why)
+
+
+def burn_text(*steps: tuple[float, int, float]) -> str:
+    """gpu-burn for ten seconds on one GPU that works and one that shows nothing; (percent,
+    products, Gflop/s) of the first.
+    """
+    head = ["Burning for 10 seconds."]
+    for gpu in (0, 1):
+        head.append(
+            f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using "
+            "512 MB of it), using FLOATS"
+        )
+        head.append("Results are 268435456 bytes each, thus performing 1 iterations")
+    shown = [
+        (
+            f"{percent:.1f}%  proc'd: {products} ({rate:.0f} Gflop/s) - 0 (0 Gflop/s)   errors: "
+            "0 - 0   temps: 47 C - 46 C "
+        )
+        for percent, products, rate in steps
+    ]
+    return "\n".join(
+        [*head, "\r".join(shown), "\nTested 2 GPUs:", "\tGPU 0: OK", "\tGPU 1: OK", ""]
+    )
+
+
+@each(
+    "steps, code",
+    [
+        ([(50.0, 227, 50000.0), (100.0, 454, 50000.0)], None),
+        ([(100.0, 454, 50000.0)], None),
+        (
+            [(50.0, 227, 91000.0), (100.0, 454, 91000.0)],
+            "burn_rate_false",
+        ),
+        ([(100.0, 4540, 50000.0)], "burn_rate_false"),
+        (
+            [
+                (10.0, 45, 50000.0),
+                (20.0, 90, 50000.0),
+                (30.0, 135, 50000.0),
+                (40.0, 180, 50000.0),
+                (100.0, 207, 5000.0),
+            ],
+            "burn_stood_still",
+        ),
+    ],
+)
+def test_the_rate_and_the_products(steps: list[tuple[float, int, float]], code: str | None) -> None:
+    found = gpu_burn.mismatch(burn_text(*steps), mode="float", seconds=10, memory_mb=512)
+    assert (None if found is None else found.code) == code
+
+
+@each(
+    "text, mode, seconds, memory_mb, code",
+    [
+        (TENSOR, "tensor", 60, 2560, "burn_rate_false"),  # the recording was put together by hand
+        (TENSOR, "float", 60, 2560, "burn_mode_differs"),
+        (TENSOR, "tensor", 30, 2560, "burn_time_differs"),
+        (TENSOR, "tensor", 60, 4096, "burn_memory_differs"),
+        ("nothing", "float", 10, 512, "burn_time_missing"),
+    ],
+)
+def test_of_another_run(text: str, mode: Mode, seconds: int, memory_mb: int, code: str) -> None:
+    found = gpu_burn.mismatch(text, mode=mode, seconds=seconds, memory_mb=memory_mb)
+    assert found is not None
+    assert found.code == code
 
 
 @pytest.mark.timeout(60)

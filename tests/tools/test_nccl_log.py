@@ -67,22 +67,132 @@ def test_every_version(version: Version) -> None:
     )
 
 
-def test_a_pair_without_a_connection_is_absent() -> None:
-    found = nccl_log.parse(processes(4, bridged))
-    assert found.transports[address(0), address(1)] == Transport("P2P", ("CUMEM/read",))
-    assert found.transports[address(1), address(2)] == Transport("SHM", ("direct/direct",))
-    assert (address(0), address(2)) not in found.transports
+def without(text: str, *words: str) -> str:
+    """The text without the lines with one of these words."""
+    lines = text.splitlines(keepends=True)
+    return "".join(one for one in lines if not any(word in one for word in words))
 
 
-def test_every_pair_after_an_exchange() -> None:
-    found = nccl_log.parse(processes(4, bridged, exchange=True))
-    every = {ends: one.kind for ends, one in found.transports.items()}
-    ranks = {address(rank): rank for rank in range(4)}
-    assert len(every) == 12
-    assert all(
-        kind == ("P2P" if ranks[first] // 2 == ranks[second] // 2 else "SHM")
-        for (first, second), kind in every.items()
-    )
+def replaced(old: str, new: str) -> list[str]:
+    return [text.replace(old, new) for text in processes()]
+
+
+def more(*messages: str) -> list[str]:
+    """A sound log with more lines of the first rank."""
+    first, second = processes()
+    return [first + "".join(map(line, messages)), second]
+
+
+def cut_trees(letters: int) -> list[str]:
+    """With many trees, whose line has so many letters: NCCL cuts a line after 1023."""
+    first, second = processes(channels=64)
+    (trees,) = [one for one in first.splitlines() if "Trees" in one]
+    return [first.replace(trees, trees[:letters]), second]
+
+
+FIRST, SECOND = processes()
+THERE, BACK = (address(0), address(1)), (address(1), address(0))
+AGAIN = "AllReduce: {0} Bytes -> Algo NVLS proto SIMPLE channel{{Lo..Hi}}={{0..15}}"
+CHOSEN = Choice("AllReduce", 8, "NVLS", "SIMPLE")
+SET = ("NCCL_P2P_DISABLE set by environment to 1", "NCCL_NVLS_ENABLE set by environment to 0.")
+NVLS = "NVLS multicast support is {0}available on dev {1}"
+OF_BRIDGES = {
+    (address(one), address(other)): Transport("P2P", ("CUMEM/read",))
+    if one // 2 == other // 2
+    else Transport("SHM", ("direct/direct",))
+    for one in range(4)
+    for other in range(4)
+    if one != other
+}
+IN_A_RING = {(address(one), address((one + way) % 4)) for one in range(4) for way in (1, -1)}
+
+
+@each(
+    "texts, name, due",
+    [
+        # a domain has four digits and more: Hyper-V invents some of eight
+        (
+            replaced("busId 10000 ", "busId c05c00b0f1 "),
+            "communicators",
+            (("c05c0:0b:0f.1", address(1)),),
+        ),
+        (
+            replaced("busId 10000 ", "busId 101000 "),
+            "communicators",
+            (("0001:01:00.0", address(1)),),
+        ),
+        (processes(4, bridged, exchange=True), "transports", OF_BRIDGES),
+        (
+            more("Channel 00/1 : 0[0] -> 1[1] via P2P/CUMEM/read"),
+            "transports",
+            {
+                THERE: Transport("P2P", ("CUMEM", "CUMEM/read")),
+                BACK: Transport("P2P", ("CUMEM",)),
+            },
+        ),
+        # a communicator that was not used
+        ([without(text, " via ", "Connected") for text in processes()], "transports", {}),
+        (
+            processes(via=lambda *_: SHM, extra=SET),
+            "environment",
+            {"NCCL_P2P_DISABLE": "1", "NCCL_NVLS_ENABLE": "0"},
+        ),
+        *(
+            (
+                [
+                    text.replace(NVLS.format("not ", rank), NVLS.format("", rank) + said)
+                    for rank, text in enumerate(processes())
+                ],
+                "multicast",
+                dict.fromkeys(THERE, True),
+            )
+            for said in (
+                "",
+                " (NVLS_NCHANNELS 16)",
+                ", transport enabled, symmetric multimem disabled",
+            )
+        ),
+        # what is chosen again is there once
+        (
+            more(AGAIN.format(8), AGAIN.format(16), AGAIN.format(8)),
+            "choices",
+            (
+                *nccl_log.parse(processes()).choices,
+                CHOSEN,
+                Choice("AllReduce", 16, "NVLS", "SIMPLE"),
+            ),
+        ),
+        (  # the version alone has no prefix
+            [
+                f"NCCL version {V2_28.name}\n{without(FIRST, 'NCCL version')}",
+                without(SECOND, "NCCL version"),
+            ],
+            "version",
+            V2_28.name,
+        ),
+    ],
+)
+def test_what_a_log_says(texts: list[str], name: str, due: object) -> None:
+    assert getattr(nccl_log.parse(texts), name) == due
+
+
+def test_only_pairs_with_a_connection_are_there() -> None:
+    found = nccl_log.parse(processes(4, bridged)).transports
+    assert found == {ends: OF_BRIDGES[ends] for ends in found}
+    assert found.keys() < IN_A_RING
+
+
+@each(
+    "texts, same",
+    [
+        # one process with a thread for each rank
+        ([FIRST + SECOND.replace(":101:", ":100:")], [FIRST, SECOND]),
+        # trees that are left out have no ways due
+        (cut_trees(1020), processes(channels=64)),
+    ],
+)
+def test_what_changes_nothing(texts: list[str], same: list[str]) -> None:
+    assert nccl_log.parse(texts) == nccl_log.parse(same)
 
 
 @each(
@@ -107,21 +217,6 @@ def test_transports(via: str, kind: str, way: str) -> None:
     assert {(one.kind, one.ways) for one in found.transports.values()} == {(kind, (way,))}
 
 
-def test_connections_of_a_pair_may_differ_in_their_ways() -> None:
-    texts = processes()
-    texts[0] += line("Channel 00/1 : 0[0] -> 1[1] via P2P/CUMEM/read")
-    found = nccl_log.parse(texts)
-    assert found.transports[address(0), address(1)] == Transport("P2P", ("CUMEM", "CUMEM/read"))
-
-
-def test_pci_addresses() -> None:
-    """A domain has four digits and more: Hyper-V invents some of eight."""
-    texts = [text.replace("busId 10000 ", "busId c05c00b0f1 ") for text in processes()]
-    assert nccl_log.parse(texts).communicators[0][0] == "c05c0:0b:0f.1"
-    texts = [text.replace("busId 10000 ", "busId 101000 ") for text in processes()]
-    assert nccl_log.parse(texts).communicators[0][0] == "0001:01:00.0"
-
-
 def test_communicators_of_some_gpus() -> None:
     """A second communicator has GPUs 1 and 0, in that order, and was not used."""
     texts = processes(4, bridged)
@@ -141,18 +236,6 @@ def test_communicators_of_some_gpus() -> None:
         (address(1), address(0)),
     )
     assert found.transports == nccl_log.parse(processes(4, bridged)).transports
-
-
-def test_a_communicator_that_was_not_used_has_no_transports() -> None:
-    unused = [
-        "".join(
-            one
-            for one in text.splitlines(keepends=True)
-            if " via " not in one and "Connected" not in one
-        )
-        for text in processes()
-    ]
-    assert nccl_log.parse(unused).transports == {}
 
 
 def test_remarks() -> None:
@@ -179,86 +262,79 @@ def test_remarks() -> None:
     assert nccl_log.parse(texts).remarks[2] == Remark("p2p-refused", refused_by_cuda, back)
 
 
-def test_settings_of_the_environment() -> None:
-    said = ("NCCL_P2P_DISABLE set by environment to 1", "NCCL_NVLS_ENABLE set by environment to 0.")
-    found = nccl_log.parse(processes(via=lambda *_: SHM, extra=said))
-    assert found.environment == {"NCCL_P2P_DISABLE": "1", "NCCL_NVLS_ENABLE": "0"}
+# --- what makes it worth nothing ---
+
+(BEGUN,) = [one for one in FIRST.splitlines(keepends=True) if "Init START" in one]
+WITHOUT_PEERS = processes(via=lambda *_: SHM)
+WARNING = f"{HOST}:100:200 [0] init.cc:1 NCCL WARN Cuda failure 'out of memory'"
+THRESHOLDS = line("threadThresholds 8/8/64 | 16/8/64 | 512 | 512")
+
+
+def second_group(device: int, bus: str) -> list[str]:
+    """A second communicator of one GPU, with this number and address."""
+    own = f"comm 0x7f00 rank 0 nranks 1 cudaDev 0 nvmlDev {device} busId {bus} commId 0x99 - Init "
+    return more(own + "START", "Channel 00/01 : 0", "Trees [0] -1/-1/-1->0->-1", own + "COMPLETE")
 
 
 @each(
-    "said",
-    (
-        "NVLS multicast support is available on dev {0}",
-        "NVLS multicast support is available on dev {0} (NVLS_NCHANNELS 16)",
-        (
-            "NVLS multicast support is available on dev {0}, transport enabled, symmetric multimem "
-            "disabled"
+    "texts, code, quoted",
+    [
+        *(
+            (texts, "nccl_no_rank", None)
+            for texts in ([], [""], [line("NCCL version 2.28.9+cuda13.0")])
         ),
-    ),
+        ([FIRST[:-4], SECOND], "nccl_line_cut", FIRST.splitlines()[-1][:-3]),
+        (processes(4)[:3], "nccl_rank_missing", None),
+        (
+            [f"{FIRST.partition(THRESHOLDS)[0]}\n{WARNING}\n", SECOND],
+            "nccl_rank_incomplete",
+            WARNING,
+        ),
+        *(
+            ([FIRST, SECOND, text], code, None)
+            for text, code in (
+                ("Traceback (most recent call last):\n", "nccl_line_unknown"),
+                (f"{HOST}:100:200 [0] NCCL TRACE 0 -> 1\n", "nccl_line_unknown"),
+                ("other:100:200 [0] NCCL INFO Using network Socket\n", "nccl_two_hosts"),
+            )
+        ),
+        (cut_trees(300), "nccl_line_unknown", None),
+        # a rank that two threads initialise
+        (
+            [FIRST.replace(BEGUN, BEGUN + BEGUN.replace(":100:200 ", ":100:999 ")), SECOND],
+            "nccl_contradiction",
+            None,
+        ),
+        ([FIRST, without(SECOND, "Trees")], "nccl_tree_missing", None),
+        # two runs in one log: the one with peer access and the control without it
+        *(
+            (
+                [one + two for one, two in zip((FIRST, SECOND), other, strict=True)],
+                "nccl_contradiction",
+                None,
+            )
+            for other in (
+                WITHOUT_PEERS,
+                [text.replace("0xc4cf3e318640a470", "0xc5") for text in WITHOUT_PEERS],
+            )
+        ),
+        # two processes that disagree on the environment
+        (
+            [
+                FIRST + line("NCCL_P2P_LEVEL set by environment to SYS"),
+                SECOND + line("NCCL_P2P_LEVEL set by environment to PIX", 1),
+            ],
+            "nccl_contradiction",
+            None,
+        ),
+        # a second communicator has another GPU of the same number, or the same of another
+        (second_group(1, "10000"), "nccl_contradiction", "[1] 0000:10:00.0"),
+        (second_group(0, "11000"), "nccl_contradiction", "[0] 0000:11:00.0"),
+    ],
 )
-def test_multicast(said: str) -> None:
-    texts = [
-        text.replace(f"NVLS multicast support is not available on dev {rank}", said.format(rank))
-        for rank, text in enumerate(processes())
-    ]
-    assert nccl_log.parse(texts).multicast == {address(0): True, address(1): True}
-
-
-def test_what_is_chosen_again_is_there_once() -> None:
-    texts = processes()
-    chosen = "AllReduce: {0} Bytes -> Algo NVLS proto SIMPLE channel{{Lo..Hi}}={{0..15}}"
-    texts[0] += line(chosen.format(8)) + line(chosen.format(16)) + line(chosen.format(8))
-    found = nccl_log.parse(texts).choices
-    assert [one.size_bytes for one in found] == [1 << 30, 8, 16]
-    assert found[1] == Choice("AllReduce", 8, "NVLS", "SIMPLE")
-
-
-def test_one_process_with_a_thread_for_each_rank() -> None:
-    first, second = processes(via=lambda *_: "P2P/direct pointer")
-    text = first + second.replace(":101:", ":100:")
-    assert nccl_log.parse([text]) == nccl_log.parse([first, second])
-
-
-def test_the_version_alone_has_no_prefix() -> None:
-    texts = processes()
-    for rank in (0, 1):
-        texts[rank] = texts[rank].replace(line(f"NCCL version {V2_28.name}", rank), "")
-    texts[0] = f"NCCL version {V2_28.name}\n" + texts[0]
-    assert nccl_log.parse(texts).version == V2_28.name
-
-
-def test_many_trees_are_cut_by_nccl() -> None:
-    """NCCL cuts a line after 1023 characters; trees that are left out have no ways due."""
-    texts = processes(channels=64)
-    lines = texts[0].splitlines(keepends=True)
-    (place,) = [place for place, one in enumerate(lines) if "Trees" in one]
-    lines[place] = lines[place][:1020] + "\n"
-    assert nccl_log.parse(["".join(lines), texts[1]]) == nccl_log.parse(texts)
-    lines[place] = lines[place][:300] + "\n"
-    assert refused(["".join(lines), texts[1]])[0] == "nccl_line_unknown"
-
-
-# --- what makes it worth nothing ---
-
-
-def test_no_rank() -> None:
-    assert refused([])[0] == "nccl_no_rank"
-    assert refused([""])[0] == "nccl_no_rank"
-    assert refused([line("NCCL version 2.28.9+cuda13.0")])[0] == "nccl_no_rank"
-
-
-def test_a_line_without_its_end() -> None:
-    first, second = processes()
-    code, quoted = refused([first[:-4], second])
-    assert (code, quoted) == ("nccl_line_cut", first.splitlines()[-1][:-3])
-
-
-def test_a_process_without_a_log() -> None:
-    with pytest.raises(UnreadableOutput) as fault:
-        nccl_log.parse(processes(4)[:3])
-    assert fault.value.message.values["why"] == Message(
-        "nccl_rank_missing", {"rank": 3, "ranks": 4}
-    )
+def test_what_proves_nothing(texts: list[str], code: str, quoted: str | None) -> None:
+    found, said = refused(texts)
+    assert (found, quoted or said) == (code, said)
 
 
 @each("version", VERSIONS, told=lambda version: version.name)
@@ -276,14 +352,6 @@ def test_cut_anywhere(version: Version) -> None:
                 refused(cut)
             else:
                 assert nccl_log.parse(cut).transports == whole.transports
-
-
-def test_initialising_that_failed_quotes_the_warning() -> None:
-    first, second = processes()
-    head, _, _ = first.partition(line("threadThresholds 8/8/64 | 16/8/64 | 512 | 512"))
-    warning = f"{HOST}:100:200 [0] init.cc:1 NCCL WARN Cuda failure 'out of memory'\n"
-    code, quoted = refused([f"{head}\n{warning}", second])
-    assert (code, quoted) == ("nccl_rank_incomplete", warning.strip())
 
 
 @each(
@@ -347,18 +415,6 @@ def test_a_line_that_is_wrong(message: str, code: str) -> None:
 
 
 @each(
-    "text, code",
-    (
-        ("Traceback (most recent call last):\n", "nccl_line_unknown"),
-        (f"{HOST}:100:200 [0] NCCL TRACE 0 -> 1\n", "nccl_line_unknown"),
-        ("other:100:200 [0] NCCL INFO Using network Socket\n", "nccl_two_hosts"),
-    ),
-)
-def test_a_line_that_is_foreign(text: str, code: str) -> None:
-    assert refused([*processes(), text])[0] == code
-
-
-@each(
     "old, new, code",
     (
         # two GPUs that are one, a rank that is complete on another GPU than it began
@@ -396,29 +452,6 @@ def test_contradictions(old: str, new: str, code: str) -> None:
     assert refused(altered)[0] == code
 
 
-def test_a_rank_that_two_threads_initialise() -> None:
-    first, second = processes()
-    (begun,) = [one for one in first.splitlines(keepends=True) if "Init START" in one]
-    other = begun.replace(":100:200 ", ":100:999 ")
-    assert refused([first.replace(begun, begun + other), second])[0] == "nccl_contradiction"
-
-
-@each("device, bus", ((1, "10000"), (0, "11000")))
-def test_communicators_number_the_gpus_alike(device: int, bus: str) -> None:
-    """A second communicator has another GPU of the same number, or the same GPU of another."""
-    own = f"comm 0x7f00 rank 0 nranks 1 cudaDev 0 nvmlDev {device} busId {bus} commId 0x99 - Init "
-    more = ("Channel 00/01 : 0", "Trees [0] -1/-1/-1->0->-1", own + "COMPLETE")
-    first, second = processes()
-    code, quoted = refused([first + "".join(map(line, (own + "START", *more))), second])
-    assert (code, quoted) == ("nccl_contradiction", f"[{device}] 0000:{bus[:2]}:00.0")
-
-
-def test_trees_of_a_rank_are_missing() -> None:
-    first, second = processes()
-    lines = [one for one in second.splitlines(keepends=True) if "Trees" not in one]
-    assert refused([first, "".join(lines)])[0] == "nccl_tree_missing"
-
-
 def test_every_way_of_the_rings_is_needed() -> None:
     """The other channel has the same transport; one that is gone may have had another."""
     texts = processes(4, bridged)
@@ -429,27 +462,6 @@ def test_every_way_of_the_rings_is_needed() -> None:
                 less = [*lines[:place], *lines[place + 1 :]]
                 altered = [*texts[:rank], "".join(less), *texts[rank + 1 :]]
                 assert refused(altered)[0] == "nccl_way_missing", one
-
-
-def test_two_runs_in_one_log() -> None:
-    """The run with peer access and the control without it contradict each other."""
-    both = [
-        first + second
-        for first, second in zip(
-            processes(), processes(via=lambda _first, _second: SHM), strict=True
-        )
-    ]
-    assert refused(both)[0] == "nccl_contradiction"
-    again = [text.replace("0xc4cf3e318640a470", "0xc5") for text in processes(via=lambda *_: SHM)]
-    both = [first + second for first, second in zip(processes(), again, strict=True)]
-    assert refused(both)[0] == "nccl_contradiction"
-
-
-def test_two_processes_disagree_on_the_environment() -> None:
-    texts = processes()
-    texts[0] += line("NCCL_P2P_LEVEL set by environment to SYS")
-    texts[1] += line("NCCL_P2P_LEVEL set by environment to PIX", 1)
-    assert refused(texts)[0] == "nccl_contradiction"
 
 
 # --- altered logs ---

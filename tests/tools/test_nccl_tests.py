@@ -44,10 +44,6 @@ def values(output: ToolOutput, name: str) -> dict[str, float]:
     return {str(where): value for where, value in output.reading(f"nccl_tests_{name}").items()}
 
 
-def names(output: ToolOutput) -> set[str]:
-    return {reading.name.removeprefix("nccl_tests_") for reading in output.readings}
-
-
 def notes(output: ToolOutput) -> list[str]:
     assert isinstance(output.reason, Message)
     told = output.reason.values.get("notes", Listed(()))
@@ -102,26 +98,6 @@ def test_wrong_values_fail(form: Form, half: int) -> None:
     # a program that says 0 of a table that counts wrong values, or deviates far
     lied = text.replace(footer(form, wrong=2), footer(form))
     assert outcome(lied) == ("fail" if form.wrong == "#wrong" else "error")
-
-
-def test_a_text_that_is_cut_after_a_wrong_value() -> None:
-    begun = settings() + device(0) + device(1) + header()
-    line = "  ".join(row(SIZES[0], RATES[0], wrong=(12, 0)).split()[:9])
-    assert outcome(begun + line) == "fail"
-    assert outcome(begun + line.replace(" 12", " 0")) == "error"
-    # words that were lost move the others: nothing is proved
-    for place in (2, 3, 4):
-        words = row(SIZES[0], RATES[0]).split()
-        del words[place]
-        assert outcome(begun + " ".join(words)) == "error"
-        assert outcome(begun + " ".join([*words[:8], "7"])) == "error"
-
-
-def test_the_sum_alone_is_a_fault() -> None:
-    assert outcome("# Out of bounds values : 4 FAILED\n") == "fail"
-    assert outcome(SOUND.replace(footer(), footer(wrong=4))) == "fail"
-    unreadable = SOUND.replace(" 2.50 ", " nan ", 1).replace(footer(), footer(wrong=4))
-    assert outcome(unreadable) == "fail"
 
 
 @each(
@@ -184,92 +160,220 @@ def test_what_is_cut_or_contradicts_itself_proves_nothing(old: str, new: str) ->
     assert outcome(SOUND.replace(old, new, 1)) == "error"
 
 
-@each("wrong", [("N/A", "N/A"), ("N/A", 0)])
-def test_values_that_were_not_compared_prove_nothing(wrong: tuple[object, object]) -> None:
-    output = nccl_tests.parse(whole(table=rows(wrong=wrong)))
-    assert (output.outcome, why_of(output)[:24]) == ("error", "values were not compared")
-    old = nccl_tests.parse(whole(OLD, table=rows(OLD, wrong=("N/A", "N/A")), validation=0))
-    assert old.outcome == "error"
+WARN = "node:1:2 [0] transport/net_ib.cc:94 NCCL WARN "
+BEGUN = settings() + device(0) + device(1) + header()
+FIRST = row(SIZES[0], RATES[0])
+CUT_ROW = "  ".join(row(SIZES[0], RATES[0], wrong=(12, 0)).split()[:9])
+GATHER, ALL_TO_ALL = Form("all_gather"), Form("alltoall")
+OF_GATHER = whole(GATHER, table=rows(GATHER, redop="none"))
+WRONG_GATHER = whole(GATHER, table=rows(GATHER, wrong=(1, 0)))
+OUT_OF_PLACE = rows(ALL_TO_ALL, redop="none", wrong=(0, "N/A"))
+STEP, ONE_RANK = "step: 128(factor)", whole(ranks=1, table=rows(rates=(0.0, 0.0, 0.0)))
+ONE_SIZE = (
+    whole(table=row(8192, 0.02))
+    .replace("maxBytes 134217728", "maxBytes 8192")
+    .replace("60.8417", "0.025")
+)
+REDUCED = whole(table=rows()[: rows().rindex("   134217728")]).replace("60.8417", "1.26")
+ASKED = SOUND.replace("60.8417 ", "60.8417 OK")
+HARMLESS = "NET/IB : mlx5_0:1 Got async error event: client reregistration"
 
 
-def test_in_place_alone_is_a_note() -> None:
-    form = Form("alltoall")
-    output = nccl_tests.parse(whole(form, table=rows(form, redop="none", wrong=(0, "N/A"))))
-    assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_in_place_unchecked"])
-    nothing = rows(form, redop="none", wrong=(0, "N/A"))
-    for line in nothing.splitlines():
-        nothing = nothing.replace(line, "  ".join([*line.split()[:9], *["N/A"] * 4]))
-    output = nccl_tests.parse(whole(form, table=nothing))
-    assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_in_place_unchecked"])
-    assert "bus_bandwidth_in_place" not in names(output)
-    # in some rows only: no version prints that
-    assert outcome(whole(table=rows()[: rows().rindex("0\n")] + "N/A\n")) == "error"
+def lacking(place: int, *more: str) -> str:
+    """A row that lost a word, with more behind its first half."""
+    words = FIRST.split()
+    del words[place]
+    return " ".join([*words[: 8 if more else None], *more])
 
 
-def test_one_rank_sends_nothing() -> None:
-    output = nccl_tests.parse(whole(ranks=1, table=rows(rates=(0.0, 0.0, 0.0))))
-    assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_one_rank"])
-    assert names(output) == {"wrong", "ranks"}
+def timed(half: int, time: str) -> str:
+    """A table whose first row has this time and rates of 0."""
+    words = FIRST.split()
+    words[5 + 4 * half : 8 + 4 * half] = [time, "0.00", "0.00"]
+    return whole(table=" ".join(words) + "\n" + rows().split("\n", 1)[1])
 
 
-def test_ranks_of_many_nodes() -> None:
-    for ranks in (16, 24):
-        devices = "".join(device(rank, host=f"node{rank // 8}") for rank in range(ranks))
-        output = nccl_tests.parse(settings(gpus=1) + devices + header() + rows() + footer())
-        assert (output.outcome, values(output, "ranks")) == ("pass", {"gpus": ranks})
-    # the program's room ends before its devices do
-    devices = "".join(map(device, range(23))) + device(23)[:20] + "...\n"
-    output = nccl_tests.parse(settings(gpus=32) + devices + header() + rows() + footer())
-    assert (output.outcome, notes(output)) == ("pass", ["nccl_tests_ranks_shortened"])
+def of_hosts(ranks: int, gpus: int, more: str = "") -> str:
+    devices = "".join(device(rank, host=f"node{rank // 8}") for rank in range(ranks))
+    return settings(gpus=gpus) + devices + more + header() + rows() + footer()
 
 
-def test_several_types_and_operations() -> None:
-    table = rows() + rows(kind="half", redop="max") + rows(root=1)
-    output = nccl_tests.parse(whole(table=table))
+@each(
+    "text, due",
+    [
+        # a text that is cut after a wrong value; words that were lost move the others
+        (BEGUN + CUT_ROW, "fail"),
+        (BEGUN + CUT_ROW.replace(" 12", " 0"), "error"),
+        *((BEGUN + lacking(place, *more), "error") for place in (2, 3, 4) for more in ((), ("7",))),
+        # the sum alone
+        ("# Out of bounds values : 4 FAILED\n", "fail"),
+        (SOUND.replace(footer(), footer(wrong=4)), "fail"),
+        (SOUND.replace(" 2.50 ", " nan ", 1).replace(footer(), footer(wrong=4)), "fail"),
+        # values that were not compared; in place in some rows only: no version prints that
+        *((whole(table=rows(wrong=wrong)), "error") for wrong in (("N/A", "N/A"), ("N/A", 0))),
+        (whole(OLD, table=rows(OLD, wrong=("N/A", "N/A")), validation=0), "error"),
+        (whole(table=rows()[: rows().rindex("0\n")] + "N/A\n"), "error"),
+        # sizes
+        (
+            whole(table=row(8192, 0.02) + row(67112960, 170.0) + row(134217728, 180.0)).replace(
+                STEP, "step: 67104768(bytes)"
+            ),
+            "pass",
+        ),
+        (ONE_SIZE, "pass"),
+        (ONE_SIZE.replace(STEP, "step: 1048576(bytes)"), "pass"),
+        (
+            REDUCED.replace(
+                "# Using devices",
+                "# Reducing maxBytes to 2097152 due to memory limitation\n# Using devices",
+            ),
+            "pass",
+        ),
+        # several programs
+        (SOUND + WRONG_GATHER, "fail"),
+        (WRONG_GATHER + SOUND, "fail"),
+        (SOUND + whole(GATHER).replace(footer(GATHER), ""), "error"),
+        (  # of one rank each, because MPI was not built in
+            settings(MIDDLE, gpus=1) * 2
+            + (device(0, MIDDLE) * 2 + header(MIDDLE) + rows(MIDDLE) + footer(MIDDLE)),
+            "error",
+        ),
+        # a row that another program splits
+        (SOUND.replace(FIRST, f"{FIRST[:60]}{NCCL}\nwarning: of another\n{FIRST[60:]}"), "error"),
+        (SOUND.replace(FIRST, f"{FIRST[:60]}{NCCL}\n"), "error"),
+        *((f"{BEGUN}{FIRST[:60]}{NCCL}{end}", "error") for end in ("", "\n")),
+        # the bandwidth that its user asked for
+        (ASKED.replace("60.8417 OK", "60.8417 FAILED"), "fail"),
+        (ONE_RANK.replace("60.8417 ", "0 FAILED"), "error"),
+        # an average that the rows contradict: one that is cut says a tenth of it
+        *(
+            (
+                SOUND.replace(
+                    footer(), f"# Out of bounds values : 0 OK\n# Avg bus bandwidth : {average}\n"
+                ),
+                due,
+            )
+            for average, due in (
+                *(("6", "error"), ("0", "error"), ("121.8", "error"), ("60.8", "pass")),
+            )
+        ),
+        # a rate of 0 that time and size contradict
+        *(
+            (timed(half, time), due)
+            for half in (0, 1)
+            for time, due in (("900.00", "pass"), ("81.92", "error"), ("0.00", "error"))
+        ),
+        (BEGUN, "error"),
+    ],
+)
+def test_what_a_text_is_worth(text: str, due: str) -> None:
+    assert outcome(text) == due
+
+
+@each(
+    "text, codes, gone",
+    [
+        (whole(ALL_TO_ALL, table=OUT_OF_PLACE), ["in_place_unchecked"], set()),
+        (
+            whole(
+                ALL_TO_ALL,
+                table="".join(
+                    "  ".join([*line.split()[:9], *["N/A"] * 4]) + "\n"
+                    for line in OUT_OF_PLACE.splitlines()
+                ),
+            ),
+            ["in_place_unchecked"],
+            {"bus_bandwidth_in_place"},
+        ),
+        (ONE_RANK, ["one_rank"], {"bus_bandwidth", "average_bus_bandwidth"}),
+        # the program's room ends before its devices do
+        (of_hosts(23, 32, device(23)[:20] + "...\n"), ["ranks_shortened"], set()),
+        (SOUND.replace(rows(), f"{WARN}{HARMLESS}\n{rows()}"), [], set()),
+    ],
+)
+def test_notes_of_a_pass(text: str, codes: list[str], gone: set[str]) -> None:
+    output = nccl_tests.parse(text)
+    assert (output.outcome, notes(output)) == ("pass", [f"nccl_tests_{one}" for one in codes])
+    assert not {f"nccl_tests_{one}" for one in gone} & {one.name for one in output.readings}
+    assert [event["class"] for event in output.events] == ["harmless"] * (HARMLESS in text)
+
+
+@each(
+    "text, name, due",
+    [
+        *((of_hosts(ranks, 1), "ranks", {"gpus": ranks}) for ranks in (16, 24)),
+        *(
+            (whole(table=rows() + rows(kind="half", redop="max") + rows(root=1)), name, due)
+            for name, due in (
+                (
+                    "bus_bandwidth",
+                    dict.fromkeys(("float sum", "half max", "float sum root 1"), 180.0),
+                ),
+                ("wrong", {"gpus": 0}),
+            )
+        ),
+        # several cycles: the last counts
+        (
+            whole(table=rows() + rows(rates=(0.02, 2.5, 170.0))),
+            "bus_bandwidth",
+            {"gpus": 170.0},
+        ),
+        (SOUND + OF_GATHER, "ranks", {"all_reduce": 2, "all_gather": 2}),
+        (SOUND + OF_GATHER, "bus_bandwidth", {"all_reduce": 180.0, "all_gather": 180.0}),
+        (
+            f"$ ./build/all_reduce_perf -g 2\n{whole(MIDDLE)}{whole(MIDDLE)}",
+            "ranks",
+            {"all_reduce": 2, "all_reduce (2)": 2},
+        ),
+        (
+            SOUND + whole(GATHER, table=rows(GATHER) + rows(GATHER, kind="int8")),
+            "bus_bandwidth",
+            dict.fromkeys(("all_reduce", "all_gather float sum", "all_gather int8 sum"), 180.0),
+        ),
+    ],
+)
+def test_readings(text: str, name: str, due: dict[str, float]) -> None:
+    output = nccl_tests.parse(text)
     assert output.outcome == "pass", why_of(output)
-    names_of = {"float sum", "half max", "float sum root 1"}
-    assert values(output, "bus_bandwidth") == dict.fromkeys(names_of, 180.0)
-    assert values(output, "wrong") == {"gpus": 0}
-    # several cycles: the last counts
-    twice = rows() + rows(rates=(0.02, 2.5, 170.0))
-    assert values(nccl_tests.parse(whole(table=twice)), "bus_bandwidth") == {"gpus": 170.0}
+    assert values(output, name) == due
 
 
-def test_sizes_by_bytes_and_one_size() -> None:
-    step = "step: 67104768(bytes)"
-    table = row(8192, 0.02) + row(67112960, 170.0) + row(134217728, 180.0)
-    assert outcome(whole(table=table).replace("step: 128(factor)", step)) == "pass"
-    one = whole(table=row(8192, 0.02)).replace("maxBytes 134217728", "maxBytes 8192")
-    one = one.replace("60.8417", "0.025")
-    assert outcome(one.replace("step: 128(factor)", "step: 1048576(bytes)")) == "pass"
-    assert outcome(one) == "pass"
-    reduced = whole(table=rows()[: rows().rindex("   134217728")]).replace(
-        "# Using devices",
-        "# Reducing maxBytes to 2097152 due to memory limitation\n# Using devices",
-    )
-    reduced = reduced.replace("60.8417", "1.26")
-    assert outcome(reduced) == "pass"
+OLD_ROW = row(SIZES[0], RATES[0], OLD, wrong=("0e+00", "0e+00"))
+BEHIND = OLD_ROW.index("sum") + 3
+LATER = (
+    "# Blocking Enabled: wait for completion and barrier after each collective \n"
+    "# Parallel Init Enabled: threads call into NcclInitRank concurrently \n"
+)
 
 
-def test_several_programs_one_behind_the_other() -> None:
-    gather = Form("all_gather")
-    output = nccl_tests.parse(SOUND + whole(gather, table=rows(gather, redop="none")))
-    assert output.outcome == "pass"
-    assert values(output, "ranks") == {"all_reduce": 2, "all_gather": 2}
-    assert values(output, "bus_bandwidth") == {"all_reduce": 180.0, "all_gather": 180.0}
-    same = nccl_tests.parse(f"$ ./build/all_reduce_perf -g 2\n{whole(MIDDLE)}{whole(MIDDLE)}")
-    assert values(same, "ranks") == {"all_reduce": 2, "all_reduce (2)": 2}
-    types = nccl_tests.parse(SOUND + whole(gather, table=rows(gather) + rows(gather, kind="int8")))
-    assert set(values(types, "bus_bandwidth")) == {
-        *("all_reduce", "all_gather float sum", "all_gather int8 sum")
-    }
-    wrong = whole(gather, table=rows(gather, wrong=(1, 0)))
-    assert outcome(SOUND + wrong) == "fail"
-    assert outcome(wrong + SOUND) == "fail"
-    assert outcome(SOUND + whole(gather).replace(footer(gather), "")) == "error"
-    # programs of one rank each, because MPI was not built in
-    apart = settings(MIDDLE, gpus=1) * 2 + device(0, MIDDLE) * 2 + header(MIDDLE)
-    assert outcome(apart + rows(MIDDLE) + footer(MIDDLE)) == "error"
+@each(
+    "text, same",
+    [
+        # a line of NCCL behind the operation
+        (
+            whole(OLD).replace(OLD_ROW, f"{OLD_ROW[:BEHIND]} {NCCL}\n{OLD_ROW[BEHIND:]}"),
+            whole(OLD),
+        ),
+        # lines that later versions print
+        (
+            "# Writing JSON output to x.json\n"
+            + whole(more=LATER).replace(
+                "#\n# Coll", "# GPU memory usage     : A 1 GB | Total  1 GB\n#\n# Coll"
+            ),
+            SOUND,
+        ),
+        (ASKED, SOUND),
+    ],
+)
+def test_what_changes_nothing(text: str, same: str) -> None:
+    assert nccl_tests.parse(text) == nccl_tests.parse(same)
+
+
+def test_why_nothing_is_proved() -> None:
+    output = nccl_tests.parse(whole(table=rows(wrong=("N/A", "N/A"))))
+    assert why_of(output).startswith("values were not compared")
+    failed = f"{BEGUN}node: Test NCCL failure common.cu:1 'internal error'\n"
+    assert "Test NCCL failure" in why_of(nccl_tests.parse(failed))
 
 
 @each(
@@ -307,26 +411,6 @@ def test_lines_of_nccl_within_a_row(place: int) -> None:
         f"{first}{NCCL}\n",
     ][place]
     assert nccl_tests.parse(SOUND.replace(first, split)) == nccl_tests.parse(SOUND)
-
-
-def test_a_row_that_another_program_splits_is_cut() -> None:
-    first = row(SIZES[0], RATES[0])
-    split = f"{first[:60]}{NCCL}\nwarning: of another\n{first[60:]}"
-    assert outcome(SOUND.replace(first, split)) == "error"
-    assert outcome(SOUND.replace(first, f"{first[:60]}{NCCL}\n")) == "error"
-    begun = settings() + device(0) + device(1) + header()
-    assert outcome(f"{begun}{first[:60]}{NCCL}\n") == "error"
-    assert outcome(f"{begun}{first[:60]}{NCCL}") == "error"
-
-
-def test_a_line_of_nccl_behind_the_operation() -> None:
-    first = row(SIZES[0], RATES[0], OLD, wrong=("0e+00", "0e+00"))
-    head, rest = first[: first.index("sum") + 3], first[first.index("sum") + 3 :]
-    text = whole(OLD)
-    assert nccl_tests.parse(text.replace(first, f"{head} {NCCL}\n{rest}")) == nccl_tests.parse(text)
-
-
-WARN = "node:1:2 [0] transport/net_ib.cc:94 NCCL WARN "
 
 
 @each(
@@ -376,59 +460,7 @@ def test_what_is_not_known_is_a_note(line: str, note: str) -> None:
     assert line[:30] in why_of(output)
 
 
-def test_a_warning_that_is_harmless_is_an_event() -> None:
-    line = f"{WARN}NET/IB : mlx5_0:1 Got async error event: client reregistration"
-    output = nccl_tests.parse(SOUND.replace(rows(), f"{line}\n{rows()}"))
-    assert (output.outcome, notes(output)) == ("pass", [])
-    assert [event["class"] for event in output.events] == ["harmless"]
-
-
-def test_lines_that_later_versions_print() -> None:
-    more = (
-        "# Blocking Enabled: wait for completion and barrier after each collective \n"
-        "# Parallel Init Enabled: threads call into NcclInitRank concurrently \n"
-    )
-    text = whole(more=more).replace(
-        "#\n# Coll", "# GPU memory usage     : A 1 GB | Total  1 GB\n#\n# Coll"
-    )
-    text = f"# Writing JSON output to x.json\n{text}"
-    assert nccl_tests.parse(text) == nccl_tests.parse(SOUND)
-
-
-def test_the_bandwidth_that_its_user_asked_for() -> None:
-    asked = SOUND.replace("60.8417 ", "60.8417 OK")
-    assert nccl_tests.parse(asked) == nccl_tests.parse(SOUND)
-    assert outcome(asked.replace("60.8417 OK", "60.8417 FAILED")) == "fail"
-    one = whole(ranks=1, table=rows(rates=(0.0, 0.0, 0.0))).replace("60.8417 ", "0 FAILED")
-    assert outcome(one) == "error"
-
-
 @each("text", ["", "a text of somebody", "./all_reduce_perf -g 8", "Result = PASS"])
 def test_a_foreign_text(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         nccl_tests.parse(text)
-
-
-def test_a_program_that_did_not_start() -> None:
-    text = settings() + device(0) + device(1) + header()
-    assert nccl_tests.parse(text).outcome == "error"
-    failed = f"{text}node: Test NCCL failure common.cu:1 'internal error'\n"
-    assert "Test NCCL failure" in why_of(nccl_tests.parse(failed))
-
-
-@each("average, due", [("6", "error"), ("0", "error"), ("121.8", "error"), ("60.8", "pass")])
-def test_an_average_that_the_rows_contradict(average: str, due: str) -> None:
-    """A text that is cut within the number says a tenth of it."""
-    text = whole().replace(
-        footer(), f"# Out of bounds values : 0 OK\n# Avg bus bandwidth : {average}\n"
-    )
-    assert outcome(text) == due
-
-
-@each("half", [0, 1])
-@each("time, due", [("900.00", "pass"), ("81.92", "error"), ("0.00", "error")])
-def test_a_rate_of_0_that_time_and_size_contradict(time: str, due: str, half: int) -> None:
-    words = row(SIZES[0], RATES[0]).split()
-    words[5 + 4 * half : 8 + 4 * half] = [time, "0.00", "0.00"]
-    table = " ".join(words) + "\n" + rows().split("\n", 1)[1]
-    assert outcome(whole(table=table)) == due

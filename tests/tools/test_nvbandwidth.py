@@ -8,16 +8,12 @@ from typing import Any
 
 import pytest
 from cases import each
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from reasons import why_of
-from thoroughness import examples
+from reasons import require, why_of
 
 from acceptance.core.limit import UNITS
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import nvbandwidth
-from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/nvbandwidth"
 TEXT = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
@@ -27,14 +23,6 @@ D2D = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
 BIDIRECTIONAL = "device_to_device_bidirectional_memcpy_read_ce"
 PAIRS = {Pair(Gpu(row), Gpu(column)) for row in range(3) for column in range(3) if row != column}
 GPUS = {Gpu(0), Gpu(1), Gpu(2)}
-
-
-def parsed(text: str) -> ToolOutput | None:
-    """What the text is worth; None where it cannot be read."""
-    try:
-        return nvbandwidth.parse(text)
-    except UnreadableOutput:
-        return None
 
 
 def host(*figures: str, name: str = "host_to_device_memcpy_ce", total: str | None = None) -> str:
@@ -127,29 +115,6 @@ def test_json_gives_what_the_text_gives() -> None:
         assert dict(reading.values) == pytest.approx(dict(text.reading(reading.name)), abs=0.006)
 
 
-def test_older_text() -> None:
-    """No version, no devices, no sums; a diagonal of 0.00 is what N/A is today."""
-    text = (
-        f"Running device_to_device_memcpy_write_ce.\n{D2D}          0         1\n0      0.00  "
-        "  "
-        "276.07\n1    276.36      0.00\n"
-    )
-    output = nvbandwidth.parse(text + host("6.20", "12.36"))
-    assert dict(output.reading("device_to_device_memcpy_write_ce")) == {
-        Pair(Gpu(0), Gpu(1)): 276.07,
-        Pair(Gpu(1), Gpu(0)): 276.36,
-    }
-    assert dict(output.reading("host_to_device_memcpy_ce")) == {Gpu(0): 6.20, Gpu(1): 12.36}
-
-
-def test_the_oldest_text_calls_its_testcases_benchmarks() -> None:
-    text = host("6.20", "12.36").replace("Running ", "Running benchmark ")
-    assert dict(nvbandwidth.parse(text).reading("host_to_device_memcpy_ce")) == {
-        Gpu(0): 6.20,
-        Gpu(1): 12.36,
-    }
-
-
 def run(*devices: int, name: str, total: str = "50.00") -> str:
     """A whole run of one testcase with figures of two GPUs."""
     shown = "".join(
@@ -160,20 +125,13 @@ def run(*devices: int, name: str, total: str = "50.00") -> str:
     )
 
 
-def test_a_text_beside_the_json_is_another_run() -> None:
-    for text in (JSON + TEXT, TEXT + JSON):
-        with pytest.raises(UnreadableOutput, match="2 outputs"):
-            nvbandwidth.parse(text)
-
-
 def test_several_runs_of_one_machine() -> None:
     one = run(0, 1, name="host_to_device_memcpy_ce")
     output = nvbandwidth.parse(one + run(0, 1, name="device_to_host_memcpy_ce"))
     assert (output.outcome, why_of(output)) == ("pass", "measured 2 matrices")
     for other in ((0,), (1,), (0, 2), (0, 1, 2), (0, 1, 0, 1)):
         output = nvbandwidth.parse(one + run(*other, name="device_to_host_memcpy_ce"))
-        assert output.outcome == "error"
-        assert "or another run has another" in why_of(output)
+        require(output, "error", "or another run has another")
     with pytest.raises(UnreadableOutput, match="comes twice"):
         nvbandwidth.parse(one + one)
 
@@ -208,13 +166,6 @@ def test_across_machines_rows_and_columns_are_processes() -> None:
         nvbandwidth.parse(across(0, 1, 2).replace(row, ""))
 
 
-def test_one_to_all_has_one_row_of_gpus() -> None:
-    text = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10").replace(
-        "CPU(row)", "GPU(row)"
-    )
-    assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {Gpu(1): 43.10}
-
-
 @each("kind, said", [("read", "Read"), ("write", "Write"), ("write", "Read")])
 def test_parts_without_sums(kind: str, said: str) -> None:
     testcase = f"device_to_device_bidirectional_memcpy_{kind}_ce"
@@ -226,7 +177,7 @@ def test_parts_without_sums(kind: str, said: str) -> None:
         f"{testcase}_{part}" for part in (f"{kind}1", f"{kind}2", "total")
     ]
     cut = nvbandwidth.parse(f"Running {testcase}.\n" + "".join(head + table for head in heads[:2]))
-    assert (cut.outcome, "gives three matrices" in why_of(cut)) == ("error", True)
+    require(cut, "error", "gives three matrices")
 
 
 WEATHER: list[Callable[[str], str]] = [
@@ -253,8 +204,64 @@ def test_weather(weather: Callable[[str], str]) -> None:
     assert nvbandwidth.parse(weather(TEXT)) == nvbandwidth.parse(TEXT)
 
 
-GOOD = host("55.31", "55.40", total="110.71")
+PAIR = Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))
+OLDER = (  # no version, no devices, no sums; a diagonal of 0.00 is what N/A is today
+    f"Running device_to_device_memcpy_write_ce.\n{D2D}          0         1\n"
+    "0      0.00    276.07\n1    276.36      0.00\n" + host("6.20", "12.36")
+)
+HOST_NAME = "host_to_device_memcpy_ce"
+WAYS = [["N/A", "1"], ["2", "N/A"], ["N/A", "3"], ["4", "N/A"], ["N/A", "4"], ["6", "N/A"]]
+WRITES = BIDIRECTIONAL.replace("read", "write")
 BOTH = "memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s)"
+ONE_ROW = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10")
+
+
+@each(
+    "text, name, values",
+    [
+        (OLDER, "device_to_device_memcpy_write_ce", dict(zip(PAIR, (276.07, 276.36), strict=True))),
+        (OLDER, HOST_NAME, {Gpu(0): 6.20, Gpu(1): 12.36}),
+        (
+            host("6.20", "12.36").replace("Running ", "Running benchmark "),
+            HOST_NAME,
+            {Gpu(0): 6.20, Gpu(1): 12.36},
+        ),
+        (ONE_ROW.replace("CPU(row)", "GPU(row)"), "one_to_all_write_ce", {Gpu(1): 43.10}),
+        (  # figures may be numbers
+            document(bandwidth_matrix=[[55.3123, 55]], sum=110.3123),
+            HOST_NAME,
+            {Gpu(0): 55.3123, Gpu(1): 55.0},
+        ),
+        *(
+            (
+                document(name=WRITES, bandwidth_matrix=WAYS, sum=10),
+                f"{WRITES}_{part}",
+                dict(zip(PAIR, values, strict=True)),
+            )
+            for part, values in (("write2", (3.0, 4.0)), ("total", (4.0, 6.0)))
+        ),
+        *(
+            (
+                document(
+                    name=BIDIRECTIONAL,
+                    bandwidth_description=BOTH.replace(" Total", said) + " ",
+                    bandwidth_matrix=[["N/A", "740.1"], ["741.2", "N/A"]],
+                    sum=1481.3,
+                ),
+                f"{BIDIRECTIONAL}{part}",
+                dict(zip(PAIR, (740.1, 741.2), strict=True)),
+            )
+            for said, part in (("", ""), (" Total", "_total"), (" Read1", "_read1"))
+        ),
+    ],
+)
+def test_readings(text: str, name: str, values: dict[Component, float]) -> None:
+    output = nvbandwidth.parse(text)
+    require(output, "pass")
+    assert output.reading(name) == values
+
+
+GOOD = host("55.31", "55.40", total="110.71")
 LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
 
 
@@ -314,6 +321,19 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
             document(status="ERROR", error="Testcase not found!"),
             "could not run: 'ERROR: Testcase not found!'",
         ),
+        *((document(status="Error", error=error), "could not run: 'Error'") for error in ("", 5)),
+        *(
+            (TEXT.replace(old, "9" + old, 1), "a figure was changed")
+            for old in ("55.34", "392.06", "371.2", "821.20")
+        ),
+        (
+            re.sub(r"SUM device_to_host_memcpy_ce.*\n", "", TEXT),
+            "'SUM device_to_host_memcpy_ce' is missing",
+        ),
+        *(  # each cell may be half of 0.01 off, and of six digits the last may be rounded
+            (document(bandwidth_matrix=[cells], sum=total), "a figure was changed")
+            for cells, total in (((["0.01"] * 2), 0.0), (["12345.6"] * 2, 24691.4))
+        ),
         (document(error="odd"), "could not run: 'Passed: odd'"),
         (document(status="Not Found"), "could not run: 'Not Found'"),
         (document(status=""), "could not run: 'no status'"),
@@ -342,8 +362,45 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
     ],
 )
 def test_worthless(text: str, reason: str) -> None:
-    output = nvbandwidth.parse(text)
-    assert (output.outcome, reason in why_of(output)) == ("error", True), why_of(output)
+    require(nvbandwidth.parse(text), "error", reason)
+
+
+def both_ways(way: str, total: str, whole: float) -> str:
+    """Both directions, each with this figure, and their total."""
+    one, both = [["N/A", way], [way, "N/A"]], [["N/A", total], [total, "N/A"]]
+    return document(
+        name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=one * 2 + both, sum=whole
+    )
+
+
+@each(
+    "text",
+    [
+        document(bandwidth_matrix=[["0.01", "0.01"]], sum=0.01),
+        document(bandwidth_matrix=[["12345.6", "12345.6"]], sum=24691.3),
+        both_ways("0.01", "0.005", 0.01),
+        both_ways("12345.6", "24691.3", 49382.6),
+    ],
+)
+def test_a_sum_and_a_total_may_differ_by_what_was_rounded(text: str) -> None:
+    require(nvbandwidth.parse(text), "pass")
+
+
+@each(
+    "text, why",
+    [
+        (JSON + TEXT, "2 outputs"),
+        (TEXT + JSON, "2 outputs"),
+        (document().replace('"status"', '"spare": NaN, "status"'), "a figure is no number"),
+        (
+            document(bandwidth_matrix=[["55.3123", "5_5"]], sum=110.3123),
+            "a cell of host_to_device_memcpy_ce is no figure",
+        ),
+    ],
+)
+def test_why_a_text_is_unreadable(text: str, why: str) -> None:
+    with pytest.raises(UnreadableOutput, match=why):
+        nvbandwidth.parse(text)
 
 
 def test_what_can_be_read_beside_an_error_stays() -> None:
@@ -371,9 +428,7 @@ def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
         f"{line}\n{JSON}",
         JSON[:700] + f"\n{line}\n",
     ):
-        output = nvbandwidth.parse(text)
-        assert output.outcome == "fail"
-        assert line.strip() in why_of(output)
+        require(nvbandwidth.parse(text), "fail", line.strip())
 
 
 @each(
@@ -437,37 +492,6 @@ def test_unreadable(text: str) -> None:
         nvbandwidth.parse(text)
 
 
-def test_a_pass_counts_its_matrices() -> None:
-    assert why_of(nvbandwidth.parse(GOOD)) == "measured 1 matrix"
-
-
-def test_no_figure_of_json_may_be_what_json_has_not() -> None:
-    with pytest.raises(UnreadableOutput, match="a figure is no number"):
-        nvbandwidth.parse(document().replace('"status"', '"spare": NaN, "status"'))
-    with pytest.raises(UnreadableOutput, match="a cell of host_to_device_memcpy_ce is no figure"):
-        nvbandwidth.parse(document(bandwidth_matrix=[["55.3123", "5_5"]], sum=110.3123))
-
-
-@each(
-    "cells, total, outcome",
-    [
-        (["0.01", "0.01"], 0.01, "pass"),  # each may be half of 0.01 off
-        (["0.01", "0.01"], 0.0, "error"),
-        (["12345.6", "12345.6"], 24691.3, "pass"),  # of six digits the last may be rounded
-        (["12345.6", "12345.6"], 24691.4, "error"),
-    ],
-)
-def test_a_sum_may_differ_by_what_was_rounded(cells: list[str], total: float, outcome: str) -> None:
-    assert nvbandwidth.parse(document(bandwidth_matrix=[cells], sum=total)).outcome == outcome
-
-
-@pytest.mark.parametrize("error", ["", 5])
-def test_an_error_without_words_is_not_quoted(error: object) -> None:
-    assert why_of(nvbandwidth.parse(document(status="Error", error=error))).endswith(
-        "could not run: 'Error'"
-    )
-
-
 @each("place", range(6))
 def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) -> None:
     rows = [
@@ -479,96 +503,31 @@ def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) ->
         ["742.3", "N/A"],
     ]
 
-    def outcome() -> str:
-        text = document(
+    def text() -> str:
+        return document(
             name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=1483.9
         )
-        output = parsed(text)
-        return output.outcome if output else "unreadable"
 
-    assert outcome() == "pass"
-    column = 1 - place % 2
+    require(nvbandwidth.parse(text()), "pass")
     for other in ("1.0", "N/A"):
-        rows[place][column] = other
-        assert outcome() != "pass"
+        rows[place][1 - place % 2] = other
+        with pytest.raises(UnreadableOutput):
+            nvbandwidth.parse(text())
 
 
-def test_a_total_may_differ_by_what_was_rounded() -> None:
-    rows = [["N/A", "0.01"], ["0.01", "N/A"]] * 2 + [["N/A", "0.005"], ["0.005", "N/A"]]
-    text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=0.01)
-    assert nvbandwidth.parse(text).outcome == "pass"
-    large = [["N/A", "12345.6"], ["12345.6", "N/A"]] * 2 + [["N/A", "24691.3"], ["24691.3", "N/A"]]
-    text = document(
-        name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=large, sum=49382.6
-    )
-    assert nvbandwidth.parse(text).outcome == "pass"
+def extremes(**figures: object) -> str:
+    whole = json.loads(JSON[JSON.index("{") : JSON.index("\ndone {")])
+    whole["nvbandwidth"]["testcases"][0] |= figures
+    return json.dumps(whole)
 
 
-def test_json_figures_may_be_numbers() -> None:
-    output = nvbandwidth.parse(document(bandwidth_matrix=[[55.3123, 55]], sum=110.3123))
-    assert dict(output.reading("host_to_device_memcpy_ce")) == {Gpu(0): 55.3123, Gpu(1): 55.0}
-
-
-def test_json_of_a_bidirectional_test_with_one_matrix() -> None:
-    matrix = [["N/A", "740.1"], ["741.2", "N/A"]]
-    words = "memcpy CE GPU(row) <-> GPU(column){} bandwidth (GB/s) "
-    for said, name in (
-        ("", BIDIRECTIONAL),
-        (" Total", f"{BIDIRECTIONAL}_total"),
-        (" Read1", f"{BIDIRECTIONAL}_read1"),
-    ):
-        text = document(
-            name=BIDIRECTIONAL,
-            bandwidth_description=words.format(said),
-            bandwidth_matrix=matrix,
-            sum=1481.3,
-        )
-        assert [reading.name for reading in nvbandwidth.parse(text).readings] == [name]
-
-
-def test_json_of_a_bidirectional_write() -> None:
-    matrix = [["N/A", "1"], ["2", "N/A"], ["N/A", "3"], ["4", "N/A"], ["N/A", "4"], ["6", "N/A"]]
-    name = BIDIRECTIONAL.replace("read", "write")
-    output = nvbandwidth.parse(document(name=name, bandwidth_matrix=matrix, sum=10))
-    assert dict(output.reading(f"{name}_write2")) == {
-        Pair(Gpu(0), Gpu(1)): 3.0,
-        Pair(Gpu(1), Gpu(0)): 4.0,
-    }
-    assert dict(output.reading(f"{name}_total")) == {
-        Pair(Gpu(0), Gpu(1)): 4.0,
-        Pair(Gpu(1), Gpu(0)): 6.0,
-    }
-
-
-@settings(max_examples=examples(100))
-@given(st.integers(0, JSON.rindex("}\ndone") - 1))
-def test_json_cut_anywhere_is_no_pass(cut: int) -> None:
-    assert parsed(JSON[:cut]) is None
-
-
-@each("old", ["55.34", "392.06", "371.2", "821.20"])
-def test_one_changed_figure_is_seen(old: str) -> None:
-    changed = TEXT.replace(old, "9" + old, 1)
-    output = nvbandwidth.parse(changed)
-    assert (output.outcome, "a figure was changed" in why_of(output)) == (
-        "error",
-        changed != TEXT,
-    )
-
-
-def test_a_matrix_names_its_part_only_where_the_description_does() -> None:
-    assert nvbandwidth.part(
-        "all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)"
-    ) == ("all_to_one_write_sm")
-
-
-def test_a_sum_that_only_one_matrix_lacks_was_cut() -> None:
-    text = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
-    output = nvbandwidth.parse(re.sub(r"SUM device_to_host_memcpy_ce.*\n", "", text))
-    assert (
-        output.outcome,
-        "'SUM device_to_host_memcpy_ce' is missing" in why_of(output),
-    ) == (
-        "error",
-        True,
-    )
+def test_extremes_of_its_own_cells() -> None:
+    rows = json.loads(extremes())["nvbandwidth"]["testcases"][0]["bandwidth_matrix"]
+    cells = [float(one) for row in rows for one in row if one != "N/A"]
+    good = {"min": min(cells), "max": max(cells), "average": sum(cells) / len(cells)}
+    require(nvbandwidth.parse(extremes(**good)), "pass")
+    for key in good:
+        with pytest.raises(UnreadableOutput, match=rf"says {key} .* and its figures make"):
+            nvbandwidth.parse(extremes(**{**good, key: good[key] * 1.5}))
+    nothing = extremes(**good, bandwidth_matrix=[["N/A" for _ in row] for row in rows], sum=0)
+    require(nvbandwidth.parse(nothing), "error")

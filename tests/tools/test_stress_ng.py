@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from hypothesis import given
-from hypothesis import strategies as st
-from reasons import why_of
+from reasons import require, why_of
 
 from acceptance.core import parts
 from acceptance.process import command
@@ -130,7 +128,7 @@ def line(level: str, text: str) -> str:
 )
 def test_one_more_line(level: str, text: str, outcome: str) -> None:
     output = stress_ng.parse(CPU + line(level, text))
-    assert output.outcome == outcome, why_of(output)
+    require(output, outcome)
     assert (output.readings != ()) == (outcome == "pass")
 
 
@@ -153,60 +151,77 @@ def test_one_more_line(level: str, text: str, outcome: str) -> None:
 )
 def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert old in CPU
-    output = stress_ng.parse(CPU.replace(old, new))
-    assert (output.outcome, reason in why_of(output)) == (outcome, True), why_of(output)
+    require(stress_ng.parse(CPU.replace(old, new)), outcome, reason)
 
 
-def test_a_stressor_that_failed_without_a_count() -> None:
-    output = stress_ng.parse(
-        CPU
-        + line(
+def without(text: str, lost: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if lost not in line)
+
+
+TIMES, INFO_TABLE = HEALTHY[2], HEALTHY[4]
+ROW = next(each for each in CPU.splitlines(keepends=True) if "10611" in each)
+OTHER = line("metrc", "   100.00 of something else")
+ENDED = "process 7 (stress-ng-cpu) terminated with an error, exit status=2 (stressor failed)"
+
+
+@each(
+    "text, outcome, reason",
+    [
+        (CPU + line("error", ENDED), "fail", "at least one"),
+        (without(INFO_TABLE, "setting to"), "pass", ""),
+        *(  # ended a twentieth early
+            (
+                CPU.replace("a 3 second", "a 20 second")
+                .replace("in 3.00s", f"in {seconds}s")
+                .replace("     3.00 ", f"    {seconds} "),
+                outcome,
+                "",
+            )
+            for seconds, outcome in (("19.00", "pass"), ("18.99", "error"))
+        ),
+        *(
+            (without(text, lost), "error", f"the line '{lost}")
+            for text in HEALTHY[:4]
+            for lost in ("dispatching hogs", "setting to a")
+        ),
+        (
+            line("info", "skipped: 0")
+            + line("info", "mincore: this stressor is not implemented on this system")
+            + line("info", "successful run completed in 1.00s"),
             "error",
-            "process 7 (stress-ng-cpu) terminated with an error, exit status=2 (stressor failed)",
-        )
-    )
-    assert output.outcome == "fail"
-    assert "at least one" in why_of(output)
+            "no metrics: run it with --metrics-brief ('mincore: this stressor is not implemented "
+            "on this system')",
+        ),
+    ],
+)
+def test_what_a_text_is_worth(text: str, outcome: str, reason: str) -> None:
+    require(stress_ng.parse(text), outcome, reason)
 
 
-TIMES = HEALTHY[2]
-INFO_TABLE = HEALTHY[4]
+@each(
+    "text, same",
+    [
+        (without(TIMES, "successful run"), TIMES),  # the times are an end too
+        (TIMES.replace("for a 2.01s run time", "for a 9.99s run time"), TIMES),
+        (CPU.replace(ROW, ROW + OTHER), CPU),  # what is set off below the table ends it
+    ],
+)
+def test_what_changes_nothing(text: str, same: str) -> None:
+    assert stress_ng.parse(text) == stress_ng.parse(same)
 
 
-def test_a_line_of_unknown_form_is_not_passed_over() -> None:
-    with pytest.raises(UnreadableOutput, match="a line of unknown form"):
-        stress_ng.parse(CPU + "stress-ng: info:  the number of the process is gone\n")
-
-
-def test_the_times_are_an_end_too() -> None:
-    lost = "".join(each for each in TIMES.splitlines(keepends=True) if "successful run" not in each)
-    assert stress_ng.parse(lost) == stress_ng.parse(TIMES)
-    both = TIMES.replace("for a 2.01s run time", "for a 9.99s run time")
-    assert stress_ng.parse(both) == stress_ng.parse(TIMES)
-
-
-def test_versions_without_metrics_of_their_own_may_not_say_the_time() -> None:
-    silent = "".join(
-        each for each in INFO_TABLE.splitlines(keepends=True) if "setting to" not in each
-    )
-    assert stress_ng.parse(silent).outcome == "pass"
-
-
-def test_what_is_set_off_below_the_table_ends_it() -> None:
-    row = next(each for each in CPU.splitlines(keepends=True) if "10611" in each)
-    other = line("metrc", "   100.00 of something else")
-    assert stress_ng.parse(CPU.replace(row, row + other)) == stress_ng.parse(CPU)
-    with pytest.raises(UnreadableOutput, match="stands outside it"):
-        stress_ng.parse(CPU.replace(row, row + other + row.replace("cpu ", "vm ")))
-
-
-def test_a_run_that_ends_a_twentieth_early_is_whole() -> None:
-    text = (
-        CPU.replace("a 3 second", "a 20 second")
-        .replace("in 3.00s", "in 19.00s")
-        .replace("     3.00 ", "    19.00 ")
-    )
-    assert stress_ng.parse(text).outcome == "pass"
+@each(
+    "text, why",
+    [
+        (CPU + "stress-ng: info:  the number of the process is gone\n", "a line of unknown form"),
+        (CPU.replace(ROW, ROW + OTHER + ROW.replace("cpu ", "vm ")), "stands outside it"),
+        (CPU.replace(ROW, ROW + ROW), "two rows"),
+        (CPU + line("info", "setting to a 1 second run per stressor"), "two times"),
+    ],
+)
+def test_why_a_text_is_unreadable(text: str, why: str) -> None:
+    with pytest.raises(UnreadableOutput, match=why):
+        stress_ng.parse(text)
 
 
 @each(
@@ -224,17 +239,6 @@ def test_a_run_that_ends_a_twentieth_early_is_whole() -> None:
 def test_how_a_fault_is_told(texts: list[tuple[str, str]], reason: str) -> None:
     output = stress_ng.parse(CPU + "".join(line(*each) for each in texts))
     assert (output.outcome, why_of(output)) == ("fail", reason)
-
-
-def test_a_reason_names_the_skipped_stressor() -> None:
-    text = line("info", "mincore: this stressor is not implemented on this system") + line(
-        "info", "successful run completed in 1.00s"
-    )
-    text = line("info", "skipped: 0") + text
-    assert why_of(stress_ng.parse(text)) == (
-        "no metrics: run it with --metrics-brief ('mincore: this stressor is not implemented "
-        "on this system')"
-    )
 
 
 @each(
@@ -264,44 +268,11 @@ def test_unreadable(text: str) -> None:
         stress_ng.parse(text)
 
 
-def test_a_doubled_row_is_unreadable() -> None:
-    row = next(each for each in CPU.splitlines(keepends=True) if "10611" in each)
-    with pytest.raises(UnreadableOutput, match="two rows"):
-        stress_ng.parse(CPU.replace(row, row + row))
-
-
-@given(st.permutations(FOOTER.splitlines()))
-def test_reordering_never_changes_a_number_of_a_pass(order: list[str]) -> None:
-    try:
-        output = stress_ng.parse("\n".join(order))
-    except UnreadableOutput:
-        return
-    assert output.outcome == "error" or output.reading("stress_ng_bogo_ops") == {
-        parts.CPU: 5120384.0
-    }
-
-
 @pytest.mark.tools
 def test_the_real_one(tmp_path: Path) -> None:
     binary = command.find("stress-ng", "stress-ng")
     arguments = stress_ng.argv(binary, seconds=1, workers=1, temp_path=str(tmp_path))
     completed = command.run(arguments, deadline=Deadline.after(30.0))
     output = stress_ng.parse(completed.stdout + completed.stderr)
-    assert output.outcome == "pass", why_of(output)
+    require(output, "pass")
     assert output.reading("stress_ng_bogo_ops")[parts.CPU] > 0
-
-
-@each("text", HEALTHY[:4])
-@each("lost", ["dispatching hogs", "setting to a"])
-def test_a_text_that_does_not_say_what_was_to_run_and_how_long_is_cut(text: str, lost: str) -> None:
-    output = stress_ng.parse(
-        "".join(line for line in text.splitlines(keepends=True) if lost not in line)
-    )
-    assert (output.outcome, f"the line '{lost}" in why_of(output)) == ("error", True), why_of(
-        output
-    )
-
-
-def test_two_times_that_were_asked_for_are_two_runs() -> None:
-    with pytest.raises(UnreadableOutput, match="two times"):
-        stress_ng.parse(CPU + line("info", "setting to a 1 second run per stressor"))

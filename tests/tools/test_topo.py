@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 
 import pytest
 from cases import each
-from reasons import why_of
+from reasons import require, why_of
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput
@@ -73,6 +74,27 @@ def test_nvlinks_of_bridged_pairs() -> None:
     assert (ranks[Pair(Gpu(0), Gpu(1))], ranks[Pair(Gpu(2), Gpu(1))]) == (0, 4)
 
 
+FIVE = [f"GPU{number}" for number in range(5)]
+NAMED = "\tGPU0\tIB0\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nIB0\tSYS\t X \n"
+NICS = ["GPU0", *(f"mlx5_{i}" for i in range(5))]
+SWITCHED = "GPU0 NVSwitch0 CPU Affinity\nGPU0 X NV6 0-7\nNVSwitch0 {} X\n"
+
+
+def square(names: list[str], near: Set[str] = frozenset()) -> str:
+    """A matrix of these, of which two are near."""
+    rows = [
+        " ".join(
+            [
+                a,
+                *("X" if a == b else "NV4" if {a, b} == near else "SYS" for b in names),
+                "0-7" * (a[:3] == "GPU"),
+            ]
+        )
+        for a in names
+    ]
+    return "\n".join([" ".join([*names, "CPU Affinity"]), *rows])
+
+
 @each(
     "text, reason",
     [
@@ -96,28 +118,19 @@ def test_nvlinks_of_bridged_pairs() -> None:
             "4 GPUs: OK for 4 of 12 directions, CNS (chipset not supported) for 8 (gpu0->gpu2 ...)",
         ),
         (" \tGPU0\t\n GPU0\tX\t\n", "1 GPU: no pair"),
+        (square(NICS), "1 GPU: no pair; 5 NICs"),
+        *((SWITCHED.format(path), "1 GPU: no pair") for path in ("NV6", "NV4")),
+        (NAMED, "1 GPU: no pair; 1 NIC: IB0"),
+        (square(FIVE, {"GPU0", "GPU1"}), "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"),
+        (REFUSED.replace("NS", "OK"), "2 GPUs: OK for 2 of 2 directions"),
+        (
+            REFUSED.replace("NS", "OK", 1),
+            "2 GPUs: OK for 1 of 2 directions, NS (not supported) for 1 (gpu1->gpu0)",
+        ),
     ],
 )
 def test_reason(text: str, reason: str) -> None:
     assert (topo.parse(text).outcome, why_of(topo.parse(text))) == ("pass", reason)
-
-
-def test_many_nics_are_counted() -> None:
-    names = ["GPU0", *(f"mlx5_{i}" for i in range(5))]
-    rows = [
-        " ".join([a, *("X" if a == b else "SYS" for b in names), "0-7" * (a == "GPU0")])
-        for a in names
-    ]
-    assert (
-        why_of(topo.parse("\n".join([" ".join([*names, "CPU Affinity"]), *rows])))
-        == "1 GPU: no pair; 5 NICs"
-    )
-
-
-def test_switches_are_left_out() -> None:
-    text = "GPU0 NVSwitch0 CPU Affinity\nGPU0 X NV6 0-7\nNVSwitch0 {} X\n"
-    for path in ("NV6", "NV4"):
-        assert why_of(topo.parse(text.format(path))) == "1 GPU: no pair"
 
 
 @each(
@@ -172,6 +185,7 @@ def test_tabs_blanks_and_what_stands_around_change_nothing(text: str) -> None:
             f"nvidia-smi topo -m\n{text}user@box:~$ \n"
         ),
         text + text,
+        f"GPU0 is warm\n{text}",
     ):
         assert topo.parse(rough) == whole
 
@@ -181,6 +195,10 @@ def test_both_matrices_in_one_text() -> None:
     assert (output.tool, output.outcome) == ("topo-m", "pass")
     assert {reading.name for reading in output.readings} == {"topo_path_rank", "p2p_ok"}
     assert topo.parse_p2p(EMPTY + REFUSED).reading("p2p_ok") == output.reading("p2p_ok")
+    require(topo.parse_p2p("No devices were found"), "error")
+    with pytest.raises(UnreadableOutput):  # paths are no peer access
+        topo.parse_p2p(EIGHT)
+    assert topo.parse(ALONE).readings == ()
 
 
 @each(
@@ -202,20 +220,8 @@ def test_both_matrices_in_one_text() -> None:
 )
 def test_error(text: str, reason: str) -> None:
     output = topo.parse(text)
-    assert (output.outcome, reason in why_of(output), output.readings) == (
-        "error",
-        True,
-        (),
-    ), why_of(output)
-
-
-def test_p2p_says_why_there_is_no_matrix() -> None:
-    assert topo.parse_p2p("No devices were found").outcome == "error"
-
-
-def test_paths_are_no_peer_access() -> None:
-    with pytest.raises(UnreadableOutput):
-        topo.parse_p2p(EIGHT)
+    require(output, "error", reason)
+    assert output.readings == ()
 
 
 @each(
@@ -250,37 +256,6 @@ def test_paths_are_no_peer_access() -> None:
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         topo.parse(text)
-
-
-FIVE = [f"GPU{number}" for number in range(5)]
-NAMED = "\tGPU0\tIB0\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nIB0\tSYS\t X \n"
-
-
-def test_names_of_devices_stay_as_they_are() -> None:
-    assert why_of(topo.parse(NAMED)) == "1 GPU: no pair; 1 NIC: IB0"
-
-
-def test_many_pairs_of_several_paths_are_not_all() -> None:
-    rows = [
-        " ".join(
-            [a, *("X" if a == b else "NV4" if {a, b} == {"GPU0", "GPU1"} else "SYS" for b in FIVE)]
-        )
-        for a in FIVE
-    ]
-    text = "\n".join([" ".join([*FIVE, "CPU Affinity"]), *rows])
-    assert why_of(topo.parse(text)) == "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"
-
-
-def test_a_gpu_alone_gives_no_reading() -> None:
-    assert topo.parse(ALONE).readings == ()
-
-
-def test_where_all_directions_are_ok_nothing_is_refused() -> None:
-    assert why_of(topo.parse(REFUSED.replace("NS", "OK"))) == "2 GPUs: OK for 2 of 2 directions"
-
-
-def test_a_line_that_only_begins_with_a_gpu_is_no_header() -> None:
-    assert topo.parse(f"GPU0 is warm\n{BRIDGED}") == topo.parse(BRIDGED)
 
 
 @each(
@@ -327,5 +302,5 @@ def test_a_gpu_that_does_not_answer_is_in_no_matrix() -> None:
     )
     for parse, text in ((topo.parse, BRIDGED), (topo.parse, REFUSED), (topo.parse_p2p, REFUSED)):
         output = parse(lost + text)
-        assert (output.outcome, output.readings) == ("error", ())
-        assert "GPU is lost" in why_of(output)
+        require(output, "error", "GPU is lost")
+        assert output.readings == ()
