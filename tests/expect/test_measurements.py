@@ -130,7 +130,6 @@ def test_the_better_side_of_what_can_occur_is_a_ceiling(
     if bound is None:
         assert found is None
     else:
-        assert found is not None
         assert {"low": found.low, "high": found.high}[bound[0]] == bound[1]
         assert (found.basis == "why") == ("why" in more)
 

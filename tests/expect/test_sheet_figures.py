@@ -66,7 +66,6 @@ def test_a_floor_that_its_basis_does_not_give_is_refused(one: Sheet) -> None:
             slipped = replace(row, low=row.low * factor, warn_low=None)
             rows = (*one.limit[:at], slipped, *one.limit[at + 1 :])
             found = sheet_figures.problem(replace(one, limit=rows))
-            assert found is not None, (one.name, row.measurement, factor)
             assert found[0][:2] == ("limit", at)
     for at, share in enumerate(one.share):
         wrong = replace(share, low=share.low + 0.05, warn_low=None)

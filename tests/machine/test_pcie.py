@@ -45,7 +45,6 @@ def test_the_data_rate_of_each_generation(
     generation: int, width: int, rate: float, told: str
 ) -> None:
     found = pcie.data_rate(generation, width)
-    assert found is not None
     assert (round(found[0], 3), words.message(found[1])) == (rate, told)
 
 

@@ -80,7 +80,6 @@ def test_every_profile_but_soak_has_a_goal_for_one_two_and_eight_gpus() -> None:
     goals = {name: one.goal_s for name, one in PROFILES.items()}
     assert goals.pop("soak") is None
     for goal in goals.values():
-        assert goal is not None
         assert goal.one <= goal.two <= goal.eight
         assert [goal.of(gpus) for gpus in (1, 2, 8)] == [goal.one, goal.two, goal.eight]
         assert goal.of(4) is None

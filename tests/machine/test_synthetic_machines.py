@@ -123,7 +123,6 @@ def test_a_link_of_four_lanes_fails(name: str) -> None:
 def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     """The link is then all that the slot offers, so only the machine file can tell."""
     box = BOXES[name]
-    assert box.slot is not None
     made = run(replace(replace(box, slot=(box.slot[0], 4)), figures={}))
     made.change = lambda _check, due, value: (
         4.0 if due.measurement == "gpu_link_width_max" else value

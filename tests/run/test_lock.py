@@ -44,7 +44,6 @@ def holder(root: Path) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(root)], stdout=subprocess.PIPE
     ) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         yield process
         process.kill()

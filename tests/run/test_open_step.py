@@ -180,7 +180,6 @@ def test_a_step_of_an_earlier_check_was_not_survived_in_this_one() -> None:
     earlier = [POWER, *begins(square(1.0)), *ends(square(1.0))]
     later = [CheckStarted("power.ladder"), *begins(square(2.0, 1))]
     found = open_step.read(journals.entries([*WHOLE[:BEGUN], *earlier, *later]))
-    assert found is not None
     assert (found.survived, found.beside) == (None, frozenset[Component]())
 
 

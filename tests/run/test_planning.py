@@ -305,7 +305,6 @@ def test_a_machine_without_gpus(prepare: Callable[..., PreparedRun]) -> None:
         count = next(one for one in check.due if one.measurement == "gpu_count")
         assert (check.gate, count.limit is not None) == (True, True)
         wanted = {None: 1.0, "gpus = 0": 0.0, "gpus = 2": 2.0}[declared]
-        assert count.limit is not None
         assert count.limit.low == wanted
         assert due(made, "gpu_answers") == []  # only the count tells of what is not there
         first, bus = [*map(words.message, made.alarm), "", ""][:2]
@@ -566,7 +565,6 @@ def test_modules_set_a_ceiling_where_all_memory_is_in_them(
     if most is None:
         assert held == best("memory_copy")
     else:
-        assert held is not None
         assert held.high == pytest.approx(1.25 * most)
 
 
@@ -711,7 +709,6 @@ def test_the_limits_of_the_gpus_are_in_the_plan(
         for one in check.due
         if one.measurement == "gpu_link_width"
     ]
-    assert link.limit is not None
     assert (link.limit.low, words.text(link.origin)) == (16, "derived from card and slot")
     own = prepare(
         'gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = '
@@ -720,7 +717,6 @@ def test_the_limits_of_the_gpus_are_in_the_plan(
     (link,) = [
         one for check in own.plan.checks for one in check.due if one.measurement == "gpu_link_width"
     ]
-    assert link.limit is not None
     assert link.limit.low == 8, "the machine file's own goes first"
 
 
@@ -739,7 +735,6 @@ def test_what_the_machine_file_declares_is_due(prepare: Callable[..., PreparedRu
         for one in check.due
         if one.measurement == "cpu_cores"
     ]
-    assert limit is not None
     assert "box.toml declares cpu.cores = 4" in words.text(limit.basis)
 
 
@@ -875,7 +870,6 @@ def test_a_machine_file_has_the_last_word_on_a_disk(
     limit = '[[limit]]\nmeasurement = "storage_read"\nlow = 6.5\nunit = "GB/s"\nbasis = "bought"\n'
     made = prepare(f'[[scratch]]\npath = "{data}"\n{limit}', profile="accept")
     found = of_disk(made, "storage_read").limit
-    assert found is not None
     assert found.low == 6.5
 
 
@@ -1170,7 +1164,6 @@ def test_a_plain_vm_in_every_profile(
     untold = Message("no_training_without_gpu") in made.plan.not_tested
     assert untold == (name == "train")
     assert made.plan.cannot_detect
-    assert made.machine is not None
     assert made.plan.waivers == made.machine.waiver
 
 
@@ -1274,7 +1267,6 @@ def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., PreparedR
         one for check in made.plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"
     ]
     assert words.text(found.origin) == "override in box.toml"
-    assert found.limit is not None
     assert found.limit.basis == "its twin"
     (default,) = [
         one
@@ -1474,7 +1466,6 @@ def test_checks_of_a_sites_own_are_planned_with_their_limits(
     row = '[[limit]]\nmeasurement = "site_mount"\nunit = "s"\nhigh = 0.1\nbasis = "fast"\n'
     own = prepare(f"gpus = 0\n{row}", checks=box.folder)
     (due,) = own.plan.share("site")[0].due
-    assert due.limit is not None
     assert due.limit.high == 0.1
     with pytest.raises(MachineFileError, match="give the folder of its checks with --checks"):
         prepare(f"gpus = 0\n{row}")

@@ -246,6 +246,5 @@ def test_the_sheets_are_journaled_whole(prepare: Prepare, tmp_path: Path) -> Non
         for one in header_records(prepared, HostStation(), Path("/runs/run-1"))
         if isinstance(one, RunStarted)
     )
-    assert start.limits is not None
     assert [one.text for one in start.limits.sheets] == [text]
     assert site_sheets.is_same(start.limits)

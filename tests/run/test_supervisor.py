@@ -650,7 +650,6 @@ def test_what_lies_outside_is_looked_at_again_within_the_run(runs: Runs) -> None
     assert "measured 140 GB/s, 200 GB/s at the repeat" in warning["text"]
     assert "outside what it was before, so a repeat was taken: a.one" in str(verdict["notes"])
     told = session_context.read(runs.dir / "session-load.json")
-    assert told.plan is not None
     assert all(due.past is None for check in told.plan.checks for due in check.due)
 
 

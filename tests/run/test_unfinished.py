@@ -283,7 +283,6 @@ def test_what_it_left_on_the_tested_disk_is_removed(
 def test_the_run_of_another_machine_is_left_alone(tmp_path: Path, out: Path, root: Path) -> None:
     other = machine_root(tmp_path / "other", machine="machine-2")
     started = WHOLE[0]
-    assert isinstance(started, RunStarted)
     begin(out, other, [RunStarted("run-1", started.plan, {}, "machine-2"), *WHOLE[1:MEASURED]])
     begin(out, other, [], "just beginning")
     assert unfinished.close_all(out, None, root) == []
@@ -438,7 +437,6 @@ def test_a_harness_that_is_killed_while_it_writes(out: Path) -> None:
             env={**os.environ, "PYTHONPATH": path},
         ) as process,
     ):
-        assert process.stdout is not None
         for _ in range(50):
             process.stdout.readline()
         process.kill()
