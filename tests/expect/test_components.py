@@ -8,16 +8,30 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import gpu_machine
 from cases import each
 from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, link, machine, pairs
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.dtype import DTYPES
 from acceptance.core.evidence import Scratch
-from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Gpu, Pair, Part, Socket
+from acceptance.core.limit import GIB
+from acceptance.core.parts import (
+    CPU,
+    GPUS,
+    MACHINE,
+    MEMORY,
+    SYSTEM,
+    Component,
+    Core,
+    Gpu,
+    Pair,
+    Part,
+    Socket,
+)
 from acceptance.expect import components
 from acceptance.machine import gpu_health, machine_file
-from acceptance.machine.inventory import CoreGroup, Inventory, NvmlDevice, NvmlPair
+from acceptance.machine.inventory import CoreGroup, Disk, Inventory, NvmlDevice, NvmlPair
 from acceptance.machine.machine_file import DeclaredCollectives, Machine
 from acceptance.observe.inventory import observe
 from acceptance.process.deadline import Deadline
@@ -559,3 +573,85 @@ def test_pairs_go_by_the_numbers_of_nvml(tmp_path: Path) -> None:
     turned = (device(0, index=2), device(1), device(2, index=0))
     found = of(tmp_path, *turned, found=(NvmlPair(0, 1, "PHB", "ok", "ok", None),))
     assert found["gpu-peers"] == (Pair(Gpu(2), Gpu(1)),)
+
+
+DISK_1, DISK_2, DISK_3 = (Part("disk", f"nvme{n}n1") for n in range(3))
+MODEL = Disk("nvme0n1", "MAKER 980", "S0", 10**12, "nvme", "nvme", None)
+
+
+def inventory(*changes: dict[str, Any]) -> Inventory:
+    """A machine with disks of one model, but for what changes."""
+    disks = tuple(
+        replace(MODEL, **{"name": f"nvme{n}n1", "serial": f"S{n}", **one})
+        for n, one in enumerate(changes)
+    )
+    return replace(gpu_machine.machine(), disks=disks)
+
+
+def scratch_on(number: int, **changes: Any) -> Scratch:
+    return scratch(f"nvme{number}n1", **{"write_bytes": 4 * GIB, **changes})
+
+
+def equal(
+    seen: Inventory, *scratches: Scratch
+) -> tuple[tuple[tuple[Component, ...], ...], tuple[tuple[Component, ...], ...]]:
+    """The groups that are written to, and those that are read."""
+    groups = components.siblings(None, seen, (), scratches)
+    found = components.resolve(None, seen, frozenset(), (), scratches=scratches)
+    for name in ("disk-scratch-with-peers", "disk-scratch-read-with-peers"):
+        assert set(found[name]) == {one for group in groups[name] for one in group}
+    return groups["disk-scratch-with-peers"], groups["disk-scratch-read-with-peers"]
+
+
+def test_equal_disks_are_held_against_each_other() -> None:
+    three = inventory({}, {}, {"model": "OTHER"})
+    pair = ((DISK_1, DISK_2),)
+    assert equal(three, scratch_on(0), scratch_on(1), scratch_on(2)) == (pair, pair)
+    assert equal(three, scratch_on(0), scratch_on(2)) == ((), ())
+    whole = inventory({}, {}, {})
+    all_three = ((DISK_1, DISK_2, DISK_3),)
+    assert equal(whole, scratch_on(0), scratch_on(1), scratch_on(2)) == (all_three, all_three)
+
+
+@each(
+    "disk, place",
+    [
+        ({"size_bytes": 2 * 10**12}, {}),
+        ({"size_bytes": None}, {}),
+        ({"model": None}, {}),
+        ({"kind": "virtual"}, {}),
+        ({"name": "sda"}, {}),
+        ({}, {"layers": ("crypt",)}),
+        ({}, {"kind": "btrfs"}),
+        ({}, {"disks": ("nvme1n1", "nvme2n1")}),
+        ({}, {"disks": ()}),
+        ({}, {"write_bytes": 0}),
+    ],
+)
+def test_unequal_disks_are_not(disk: dict[str, Any], place: dict[str, Any]) -> None:
+    assert equal(inventory({}, disk), scratch_on(0), scratch_on(1, **place)) == ((), ())
+
+
+def test_files_that_earlier_runs_kept_are_read_and_not_written() -> None:
+    kept = {"write_bytes": 0, "sealed_bytes": GIB}
+    seen = inventory({}, {})
+    assert equal(seen, scratch_on(0, **kept), scratch_on(1, **kept)) == ((), ((DISK_1, DISK_2),))
+    assert equal(seen, scratch_on(0), scratch_on(1, **kept)) == ((), ())
+
+
+@each(
+    "write_gib, kept_gib, due", [(8, 1, ()), (12, 1, ()), (13, 1, (DISK_1,)), (200, 0, (DISK_1,))]
+)
+def test_what_a_soak_may_write_beyond_fills_a_cache(
+    write_gib: int, kept_gib: int, due: tuple[Component, ...]
+) -> None:
+    place = scratch_on(0, write_bytes=write_gib * GIB, kept_bytes=kept_gib * GIB)
+    found = components.resolve(None, inventory({}), frozenset(), (), scratches=[place])
+    assert found["disk-scratch-full"] == due
+
+
+def test_the_disks_that_show_a_threshold_of_their_own() -> None:
+    found = components.resolve(
+        None, inventory({}, {}), frozenset(), (), thermometers=[DISK_2, Part("disk", "sda")]
+    )
+    assert found["disk-thermometer"] == (DISK_2,)

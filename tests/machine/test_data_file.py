@@ -57,3 +57,30 @@ def test_every_table_is_in_the_wheel() -> None:
     tables = {f"fixtures/{one.name}" for one in (ROOT / "fixtures").glob("*.toml")}
     assert tables
     assert {one: wheel.get(one) for one in tables} == {one: f"acceptance/_{one}" for one in tables}
+
+
+def test_the_checkouts_own_data() -> None:
+    for name in (
+        "disks",
+        "models",
+        "machines",
+        "events",
+        "causes.toml",
+        "locale",
+        "measurements",
+    ):
+        assert resources.locate(name).exists()
+
+
+def test_what_travels_in_the_package_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "acceptance")
+    with pytest.raises(
+        resources.DataFileError, match=r"data file 'models' is missing: install rigproof again"
+    ):
+        resources.locate("models")
+    (tmp_path / "fixtures/models").mkdir(parents=True)
+    assert resources.locate("models") == tmp_path / "fixtures/models"
+    (tmp_path / "acceptance/_fixtures/models").mkdir(parents=True)
+    assert resources.locate("models") == tmp_path / "acceptance/_fixtures/models"
