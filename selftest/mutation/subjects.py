@@ -122,7 +122,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "notes": "spans foreign_process load_xid | session/live_evidence",
         "past": "past drift | repeat history/reference_builder",
         "plan": "expect/plan_builder | machine/shipped_machines run/planning",
-        "power_steps": "power_steps | run/open_step",
+        "power_steps": "power_steps | run/unfinished",
         "record": "record | fold incident journal/reader journal/segment",
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",

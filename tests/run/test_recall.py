@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Term
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan, Reduction
-from acceptance.core.record import Body, CheckEnded, Entry, Note, RunEnded, RunStarted
+from acceptance.core.record import Body, CheckEnded, Note, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline_file, drift_rules, location, night_file, noise
@@ -259,11 +260,6 @@ def test_another_time_of_load_begins_anew_and_says_so(eighth: Nights) -> None:
     assert note in [entry.body for entry in reader.read(eighth.out / "night-008").entries]
 
 
-def accept(nights: Nights, number: int, *, again: bool = False) -> None:
-    book = noise.read(resources.locate("noise.toml"))
-    baseline_file.accept(
-        nights.out / f"night-{number:03}", nights.out, book, replace=again, root=nights.root
-    )
 
 
 @pytest.mark.parametrize(
@@ -282,7 +278,7 @@ def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(
     nights.clock_off_days = days
     nights.run(150.0, 152.0)  # slower, and accepted so
     nights.clock_off_days = 0.0
-    accept(nights, 4, again=True)
+    accepted(nights.out, nights.root, f"night-{4:03}", again=True)
     assert nights.recalled().plan.gaps == ()
     pass_soundly(nights, 5)
     levels = [due.past.level for due in _dues(nights.recalled().plan) if due.past]
@@ -520,14 +516,13 @@ def test_limits_of_another_version_are_said_and_compared_all_the_same(nights: Ni
         assert len(told()) == count
         assert nights.run(*SOUND).verdict == "PASS"
     for night, count in ((1, 1), (3, 0), (0, 0)):
-        accept(nights, night, again=True)
+        accepted(nights.out, nights.root, f"night-{night:03}", again=True)
         said = [one for one in told() if "the baseline (" in one]
         assert len(said) == count
         assert all("held to 2026-11-27.1 (27.127.127.1)" in one for one in said)
 
 
 HEALTHY = machine(device(0), device(1))
-OTHER = machine(device(0), dataclasses.replace(device(1), uuid="GPU-another"))
 UNKNOWN = "changes since the machine was accepted are not known"
 NIGHTLY_UNKNOWN = "changes from night to night are not known"
 TOMORROW = time.time() / SECONDS_PER_DAY + 1.0
@@ -555,162 +550,137 @@ def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
     with its reports.
     """
     plan, _ = recalled(out, root, inventory)
+    return close(out, root, name, inventory, plan, [*journals.bodies(plan)[1:]])
+
+
+def close(
+    out: Path, root: Path, name: str, inventory: Inventory, plan: Plan, bodies: list[Body]
+) -> Verdict:
     prepared = PreparedRun(Options(), None, inventory, plan, "a summary")
-    bodies = [
-        RunStarted(name, plan, {}, "machine-1"),
-        prepared.observed(),
-        *journals.bodies(plan)[1:],
-    ]
-    write_segment(out / name / reader.SUPERVISOR, bodies, root)
+    head = [RunStarted(name, plan, {}, "machine-1"), prepared.observed()]
+    write_segment(out / name / reader.SUPERVISOR, [*head, *bodies], root)
     return write_views(out / name).verdict
 
 
-def accept_run(
-    out: Path, root: Path, name: str, *, again: bool = False
+@pytest.fixture
+def born(tmp_path: Path, root: Path) -> Path:
+    """The output folder of a machine whose first run is its baseline."""
+    run(tmp_path, root, "one", HEALTHY)
+    accepted(tmp_path, root)
+    return tmp_path
+
+
+def accepted(
+    out: Path, root: Path, name: str = "one", *, again: bool = False
 ) -> baseline_file.AcceptResult:
+    """This run is the baseline."""
     return baseline_file.accept(out / name, out, NOISE, replace=again, root=root)
-
-
-def accepted(out: Path, root: Path, inventory: Inventory = HEALTHY) -> baseline_file.AcceptResult:
-    """A first run, which is the baseline."""
-    run(out, root, "one", inventory)
-    return accept_run(out, root, "one")
-
-
-def test_without_a_baseline_a_plan_has_none(tmp_path: Path, root: Path) -> None:
-    plan, notes = recalled(tmp_path, root, HEALTHY)
-    assert plan.baseline is None
-    assert not [note for note in notes if "baseline" in note]
 
 
 def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
     tmp_path: Path, root: Path
 ) -> None:
     assert run(tmp_path, root, "one", HEALTHY).verdict == "PASS"
-    born = accept_run(tmp_path, root, "one").baseline.certificate.machine
+    plan, notes = recalled(tmp_path, root, HEALTHY)
+    assert (plan.baseline, [note for note in notes if "baseline" in note]) == (None, [])
+    facts = accepted(tmp_path, root).baseline.certificate.machine
     plan, _ = recalled(tmp_path, root, HEALTHY)
     book = change_rules.read(resources.locate("changes.toml"))
-    assert plan.baseline == replace(born, book=book)
+    assert plan.baseline == replace(facts, book=book)
     assert run(tmp_path, root, "two", HEALTHY).verdict == "PASS"
 
 
-def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root)
-    for name in ("two", "three"):
-        verdict = run(tmp_path, root, name, OTHER)
+def test_another_card_fails_every_run_until_it_is_accepted(born: Path, root: Path) -> None:
+    card = dataclasses.replace(device(1), uuid="GPU-another")
+    other = machine(device(0), card)
+    for name in ("two", "three", "four"):
+        verdict = run(born, root, name, other)
         (finding,) = verdict.of_kind("fail")
-        assert (verdict.verdict, finding.check, finding.event) == (
-            "FAIL",
+        assert (finding.check, finding.event, verdict.changed) == (
             "run",
             "inventory.replaced",
+            (),
         )
-        assert words.of(finding).startswith(
-            "gpu1 is another part: GPU-00000001-0000-4000-8000-000000000000 when"
-        )
-    with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
-        accept_run(tmp_path, root, "three")
-    done = accept_run(tmp_path, root, "three", again=True)
-    assert done.baseline.certificate.set_aside[0].startswith("gpu1 is another part")
-    assert run(tmp_path, root, "four", OTHER).verdict == "PASS"
-    assert run(tmp_path, root, "five", HEALTHY).verdict == "FAIL"
-
-
-def test_it_can_be_judged_again_anywhere_from_its_journal_alone(tmp_path: Path, root: Path) -> None:
-    file = accepted(tmp_path, root).baseline.path
-    before = run(tmp_path, root, "two", OTHER)
-    file.unlink()
-    (tmp_path / "two").rename(tmp_path / "elsewhere")
-    assert journal_run.read(tmp_path / "elsewhere").verdict == before
-
-
-def test_its_causes_are_told_in_the_reports(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root)
-    run(tmp_path, root, "two", OTHER)
+    assert words.of(finding).startswith("gpu1 is another part: GPU-00000001-")
     for name in (run_folder.JUNIT, run_folder.PAGE):
-        told = " ".join((tmp_path / "two" / name).read_text(encoding="utf-8").split())
-        assert "gpu1 is another part" in told
-        assert "it was exchanged in a repair" in told
-        assert "rigproof baseline accept RUN --replace" in told
+        told = " ".join((born / "four" / name).read_text(encoding="utf-8").split())
+        for text in (
+            "gpu1 is another part",
+            "it was exchanged in a repair",
+            "accept RUN --replace",
+        ):
+            assert text in told
+    with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
+        accepted(born, root, "four")
+    done = accepted(born, root, "four", again=True)
+    assert done.baseline.certificate.set_aside[0].startswith("gpu1 is another part")
+    assert run(born, root, "five", other).verdict == "PASS"
+    before = run(born, root, "six", HEALTHY)
+    assert before.verdict == "FAIL"
+    # From its journal alone, anywhere.
+    done.baseline.path.unlink()
+    (born / "six").rename(born / "elsewhere")
+    assert journal_run.read(born / "elsewhere").verdict == before
+
+
+def baseline_path(out: Path) -> Path:
+    return known(baseline_file.read(out, "machine-1")).path
 
 
 def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_is_accepted(
-    tmp_path: Path, root: Path
+    born: Path, root: Path
 ) -> None:
-    file = accepted(tmp_path, root).baseline.path
+    """A shortened run too, and not one of a part, which says it."""
+    file = baseline_path(born)
     file.write_text(file.read_text().replace("RTX 4090", "RTX 5090"))
-    verdict = run(tmp_path, root, "two", HEALTHY)
+    whole, _ = recalled(born, root, HEALTHY)
+    less = (Reduction("burn", 1.0, 12.0, "s"),)
+    asked = replace(journals.plan(), scope="partial", shortened=less)
+    short, _ = recalled(born, root, HEALTHY, asked)
+    part, notes = recalled(born, root, HEALTHY, replace(asked, shortened=()))
+    assert (len(whole.gaps), short.gaps, part.gaps) == (1, whole.gaps, ())
+    assert any(note.startswith(UNKNOWN) for note in notes)
+    verdict = run(born, root, "two", HEALTHY)
     (finding,) = verdict.of_kind("error")
     assert verdict.verdict == "UNJUDGED"
     assert words.of(finding).startswith(f"{UNKNOWN}: {file}: is not what was sealed")
-    assert accept_run(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (
-        words.of(finding),
-    )
-    assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
+    again = accepted(born, root, "two", again=True)
+    assert again.baseline.certificate.set_aside == (words.of(finding),)
+    assert run(born, root, "three", HEALTHY).verdict == "PASS"
 
 
 def test_a_baseline_of_a_day_to_come_stands_where_the_history_has_it(
-    tmp_path: Path, root: Path
+    born: Path, root: Path
 ) -> None:
-    accepted(tmp_path, root)
-    plan, notes = recalled(tmp_path, root, HEALTHY, today=TOMORROW - 30.0)
-    assert plan.gaps == ()
-    assert not [note for note in notes if "baseline" in note]
+    """Where it has not, a run is unjudged."""
+    plan, notes = recalled(born, root, HEALTHY, today=TOMORROW - 30.0)
+    assert (plan.gaps, [note for note in notes if "baseline" in note]) == ((), [])
+    forget(born, "one")
+    plan, _ = recalled(born, root, HEALTHY, today=TOMORROW - 30.0)
+    (gap,) = map(words.text, plan.gaps)
+    assert gap.startswith(f"{NIGHTLY_UNKNOWN}: the history does not hold the run of the baseline")
+    assert "which is yet to come: set the clock right, or accept" in gap
 
 
 def forget(out: Path, name: str) -> None:
     """The run and the history that held it are gone; the baseline is there."""
-    (out / name).rename(out.parent / f"{name} elsewhere")
+    (out / name).rename(out.parent / f"{out.name} {name} elsewhere")
     (night_file.folder(out, "machine-1") / night_file.name(name)).unlink(missing_ok=True)
-
-
-def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(
-    tmp_path: Path, root: Path
-) -> None:
-    out = tmp_path / "out"
-    accepted(out, root)
-    forget(out, "one")
-    plan, _ = recalled(out, root, HEALTHY, today=TOMORROW - 30.0)
-    (gap,) = map(words.text, plan.gaps)
-    assert gap.startswith(
-        f"{NIGHTLY_UNKNOWN}: the history does not hold the run of the baseline (one), which is of 2"
-    )
-    assert "which is yet to come: set the clock right, or accept" in gap
 
 
 def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
     tmp_path: Path, root: Path
 ) -> None:
-    out = tmp_path / "out"
-    run(out, root, "zero", HEALTHY)
-    accepted(out, root)
-    forget(out, "one")
-    plan, notes = recalled(out, root, HEALTHY)
+    for name in ("zero", "one"):
+        run(tmp_path, root, name, HEALTHY)
+    accepted(tmp_path, root)
+    forget(tmp_path, "one")
+    plan, notes = recalled(tmp_path, root, HEALTHY)
     assert plan.gaps == ()
     (note,) = [note for note in notes if "baseline" in note]
-    assert note.startswith("the history does not hold the run of the baseline (one), which is of 2")
     assert note.endswith(": which nights came after it is known only by their clock")
-    forget(out, "zero")
-    assert not [
-        note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note
-    ]  # there are no nights to tell
-
-
-def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:
-    file = accepted(tmp_path, root).baseline.path
-    file.write_text("")
-    plan, notes = recalled(tmp_path, root, HEALTHY, replace(journals.plan(), scope="partial"))
-    assert plan.gaps == ()
-    assert any(note.startswith(UNKNOWN) for note in notes)
-
-
-def test_a_shortened_run_is_judged_as_strictly_as_a_full_one(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root).baseline.path.write_text("")
-    less = (Reduction("burn", 1.0, 12.0, "s"),)
-    short = replace(journals.plan(), scope="partial", shortened=less)
-    plan, _ = recalled(tmp_path, root, HEALTHY, short)
-    whole, _ = recalled(tmp_path, root, HEALTHY)
-    assert plan.gaps == whole.gaps
-    assert len(plan.gaps) == 1
+    forget(tmp_path, "zero")  # there are no nights to tell
+    assert not [note for note in recalled(tmp_path, root, HEALTHY)[1] if "baseline" in note]
 
 
 def test_a_plan_of_before_there_were_baselines_is_read() -> None:
@@ -718,9 +688,22 @@ def test_a_plan_of_before_there_were_baselines_is_read() -> None:
     plain = msgspec.json.decode(msgspec.json.encode(start, enc_hook=parts.encode))
     del plain["plan"]["birth"]
     old = msgspec.json.decode(msgspec.json.encode(plain), type=RunStarted, dec_hook=parts.decode)
-    bodies = [old, *journals.bodies(journals.plan())[1:]]
-    entries: list[Entry] = journals.entries(bodies)
-    assert fold(entries).verdict == "PASS"
+    assert fold(journals.entries([old, *journals.bodies(journals.plan())[1:]])).verdict == "PASS"
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, root: Path) -> Callable[[str, str], Verdict]:
+    """Runs of this name with this kernel, on a machine that was accepted with 6.12."""
+
+    def night(name: str, version: str) -> Verdict:
+        return run(tmp_path, root, name, updated(version))
+
+    night("one", "6.12")
+    accepted(tmp_path, root)
+    return night
+
+
+Kernel = Callable[[str, str], Verdict]
 
 
 # --- what somebody has done to the machine ---
@@ -743,85 +726,53 @@ KNOWN: tuple[list[str | None], list[str]] = ([], ["kernel"])
 
 
 def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
-    tmp_path: Path, root: Path
+    tmp_path: Path, kernel: Kernel
 ) -> None:
-    accepted(tmp_path, root, updated("6.12"))
-    assert told(run(tmp_path, root, "two", updated("6.13"))) == NEWS
-    third, fourth = (run(tmp_path, root, name, updated("6.13")) for name in ("three", "four"))
+    assert told(kernel("two", "6.13")) == NEWS
+    third, fourth = (kernel(name, "6.13") for name in ("three", "four"))
     assert told(third) == told(fourth) == KNOWN
     day = reader.read(tmp_path / "two").entries[0].utc[:10]
     assert f"6.13 now; reported since {day}; basis: " in words.message(fourth.changed[0])
-    assert journal_run.read(tmp_path / "two").verdict.of_kind("warn")  # each from its journal alone
+    # each from its journal alone
+    assert journal_run.read(tmp_path / "two").verdict.of_kind("warn")
     assert journal_run.read(tmp_path / "four").verdict == fourth
-    assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS
-    assert told(run(tmp_path, root, "six", updated("6.12"))) == ([], [])
-    assert (
-        told(run(tmp_path, root, "seven", updated("6.14"))) == NEWS
-    )  # the night before had the old one
-
-
-def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root, updated("6.12"))
-    for name in ("two", "three"):
-        run(tmp_path, root, name, updated("6.13"))
-    page = " ".join((tmp_path / "three" / run_folder.PAGE).read_text(encoding="utf-8").split())
-    assert (
-        "<h3>Changed since the baseline</h3> <ul> <li>kernel: 6.12 when the baseline was recorded"
-        in page
-    )
-    plain = msgspec.json.decode((tmp_path / "three" / run_folder.VERDICT).read_bytes())
+    pages = [(tmp_path / name / run_folder.PAGE).read_text("utf-8") for name in ("two", "four")]
+    assert ["Changed since the baseline" in page for page in pages] == [False, True]
+    plain = msgspec.json.decode((tmp_path / "four" / run_folder.VERDICT).read_bytes())
     assert [note for note in plain["notes"] if note.startswith("kernel: ")]
-    assert "Changed since the baseline" not in (tmp_path / "two" / run_folder.PAGE).read_text(
-        encoding="utf-8"
-    )
+    assert told(kernel("five", "6.14")) == NEWS
+    assert told(kernel("six", "6.12")) == ([], [])
+    assert told(kernel("seven", "6.14")) == NEWS  # the night before had the old one
 
 
-def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root, updated("6.12"))
+def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(
+    tmp_path: Path, root: Path, kernel: Kernel
+) -> None:
     part = replace(journals.plan(), scope="partial")
     for name, asked, end in (("two", part, True), ("three", journals.plan(), False)):
         plan, _ = recalled(tmp_path, root, updated("6.13"), asked)
-        prepared = PreparedRun(Options(), None, updated("6.13"), plan, "a summary")
-        bodies = [
-            RunStarted(name, plan, {}, "machine-1"),
-            prepared.observed(),
-            *journals.bodies(plan)[1:-1],
-        ]
-        write_segment(tmp_path / name / reader.SUPERVISOR, [*bodies, RunEnded(end, "")], root)
-        assert [one.event for one in write_views(tmp_path / name).verdict.of_kind("warn")] == [
-            "inventory.software"
-        ]
-    assert told(run(tmp_path, root, "four", updated("6.13"))) == NEWS
+        bodies = [*journals.bodies(plan)[1:-1], RunEnded(end, "")]
+        verdict = close(tmp_path, root, name, updated("6.13"), plan, bodies)
+        assert [one.event for one in verdict.of_kind("warn")] == ["inventory.software"]
+    assert told(kernel("four", "6.13")) == NEWS
 
 
-def test_what_was_told_of_another_baseline_is_told_again(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root, updated("6.12"))
-    for name in ("two", "three"):
-        run(tmp_path, root, name, updated("6.13"))
-    assert accept_run(tmp_path, root, "three", again=True).baseline.certificate.machine.known == ()
-    assert told(run(tmp_path, root, "four", updated("6.13"))) == ([], [])
-    accept_run(tmp_path, root, "one", again=True)
-    assert told(run(tmp_path, root, "five", updated("6.13"))) == NEWS
-
-
-def test_another_card_is_never_only_noted_whatever_the_plan_says(
-    tmp_path: Path, root: Path
+def test_what_was_told_of_another_baseline_is_told_again(
+    tmp_path: Path, root: Path, kernel: Kernel
 ) -> None:
-    accepted(tmp_path, root)
-    for name in ("two", "three", "four"):
-        verdict = run(tmp_path, root, name, OTHER)
-        assert ([one.event for one in verdict.of_kind("fail")], verdict.changed) == (
-            ["inventory.replaced"],
-            (),
-        )
-
-
-def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, root: Path) -> None:
-    accepted(tmp_path, root, updated("6.12"))
-    chinese = languages.language("zh-CN")
     for name in ("two", "three"):
-        run(tmp_path, root, name, updated("6.13"))
-        write_views(tmp_path / name, chinese)
+        kernel(name, "6.13")
+    again = accepted(tmp_path, root, "three", again=True)
+    assert again.baseline.certificate.machine.known == ()
+    assert told(kernel("four", "6.13")) == ([], [])
+    accepted(tmp_path, root, "one", again=True)
+    assert told(kernel("five", "6.13")) == NEWS
+
+
+def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, kernel: Kernel) -> None:
+    for name in ("two", "three"):
+        kernel(name, "6.13")
+        write_views(tmp_path / name, languages.language("zh-CN"))
         page = (tmp_path / name / run_folder.PAGE).read_text(encoding="utf-8")
         assert re.search(r"内核：记录基线时（[-0-9]+）是 6\.12，现在是 6\.13", page)  # noqa: RUF001
         assert "6.12 when" not in page
