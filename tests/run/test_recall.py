@@ -260,8 +260,6 @@ def test_another_time_of_load_begins_anew_and_says_so(eighth: Nights) -> None:
     assert note in [entry.body for entry in reader.read(eighth.out / "night-008").entries]
 
 
-
-
 @pytest.mark.parametrize(
     "days",
     [
