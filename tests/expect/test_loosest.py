@@ -10,6 +10,7 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 from real_checks import collected
+from thoroughness import ALL
 
 from acceptance import resources
 from acceptance.core.limit import Limit
@@ -132,10 +133,10 @@ def test_no_limit_and_no_waiver_of_any_family_allows_everything(one: Measurement
     (least, most), limit = one.own.possible, one.limit
     for component in (None, Gpu(0)):
         if limit is None or limit.high is not None:
-            for high in (most, 10 * most, 1e300):
+            for high in (most, 1e300) if ALL else (most,):
                 assert refused(own_limit(one.name, component, high=high)), one.name
         if limit is None or limit.low is not None:
-            for low in (least, least - 1):
+            for low in (least, least - 1) if ALL else (least,):
                 assert refused(own_limit(one.name, component, low=low)), one.name
     if limit is None:
         return

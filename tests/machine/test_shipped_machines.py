@@ -96,11 +96,3 @@ def test_what_is_to_be_filled_in_is_right_once_it_is_filled_in(tmp_path: Path, f
     filled = [line.removeprefix("# ") if line.startswith(keys) else line for line in lines]
     (tmp_path / file.name).write_text("\n".join(filled), encoding="utf-8")
     assert machine_file.read(tmp_path / file.name) != of(file)
-
-
-def test_a_machine_of_boxes_c_and_d_is_declared_as_it_was_bought() -> None:
-    c = of(resources.locate("machines") / "2xa100-40gb-7049gp.toml")
-    assert (c.cpu.sockets, c.cpu.cores, c.cpu.threads) == (2, 2 * 38, 152)
-    assert (c.memory.total_gib, c.memory.dimms) == (8 * 64, 8)
-    d = of(resources.locate("machines") / "4090-7950x.toml")
-    assert (d.cpu.cores, d.cpu.threads, d.memory.total_gib, d.memory.dimms) == (16, 32, 4 * 32, 4)

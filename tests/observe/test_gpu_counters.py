@@ -73,15 +73,6 @@ def test_a_lost_gpu_is_raised() -> None:
         gpu_counters.read(FakeNvml(fields={3: Refusal(LOST)}), 0, [])
 
 
-def test_every_field_is_one_of_the_binding_s() -> None:
-    import pynvml
-
-    assert all(hasattr(pynvml, f"NVML_FI_DEV_{name}") for name in gpu_counters._FIELDS.values())
-    assert all(hasattr(pynvml, name) for name in FUNCTIONS)
-    own = set(GpuCounters.__slots__) - {"nvlink_replays", "nvlink_recoveries", "nvlink_crc_errors"}
-    assert set(gpu_counters._FIELDS) == set(gpu_counters._FUNCTIONS) == own
-
-
 # --- links ---
 
 
@@ -141,13 +132,3 @@ def test_a_gpu_without_links() -> None:
     nvml = FakeNvml()
     assert nvlink.read(nvml, 0) == ()
     assert nvml.asked_fields == []
-
-
-def test_versions_and_fields_are_the_binding_s() -> None:
-    import pynvml
-
-    for number, version in nvlink._VERSIONS.items():
-        assert getattr(pynvml, f"NVML_NVLINK_VERSION_{version.replace('.', '_')}") == number
-    for name in (*nvlink._REPLAYS, *nvlink._RECOVERIES, *nvlink._CRC_ERRORS, *nvlink._SPEED):
-        assert hasattr(pynvml, f"NVML_FI_DEV_{name.format(11)}")
-    assert pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH == 2

@@ -211,25 +211,6 @@ def test_every_reading_has_a_unit() -> None:
     assert {*gpu_sample.TIMES, *GpuCounters.__slots__, *settings} == sensor_range.SLOW
 
 
-def test_bits_are_the_binding_s() -> None:
-    import pynvml
-
-    words = ("GpuIdle", "ApplicationsClocksSetting", "SwPowerCap", "HwSlowdown", "SyncBoost")
-    words += (
-        "SwThermalSlowdown",
-        "HwThermalSlowdown",
-        "HwPowerBrakeSlowdown",
-        "DisplayClockSetting",
-    )
-    assert [getattr(pynvml, f"nvmlClocksEventReason{word}") for word in words] == list(
-        REASONS.values()
-    )
-    assert pynvml.nvmlClocksEventReasonAll == sum(REASONS.values())
-    names = ("PERF_POLICY_POWER", "PERF_POLICY_SYNC_BOOST", "PERF_POLICY_THERMAL")
-    assert [getattr(pynvml, f"NVML_FI_DEV_{name}") for name in names] == [74, 76, 75]
-    assert all(hasattr(pynvml, name) for name in HOT)
-
-
 FLAGS = (*REASONS, "reason_unknown")
 FAILING = {
     "nvmlDeviceGetPowerUsage": ("power_w",),

@@ -222,15 +222,3 @@ def test_a_gpu_that_is_lost_at_its_fabric(tmp_path: Path) -> None:
     nvml.c_nvmlGpuFabricInfo_v2_t = FabricInfo
     with pytest.raises(Refusal):
         gpu_traits.read(nvml, 0, tmp_path)
-
-
-def test_numbers_are_the_binding_s() -> None:
-    import pynvml
-
-    assert (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM) == (gpu_traits.SM, gpu_traits.MEMORY)
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN == gpu_traits.SHUTDOWN
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN == gpu_traits.SLOWDOWN
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_MEM_MAX == gpu_traits.MEMORY_MAX
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX == gpu_traits.GPU_MAX
-    assert all(hasattr(pynvml, name) for pair in gpu_traits._FABRIC for name in pair)
-    assert all(hasattr(pynvml, name) for name in H200)

@@ -253,9 +253,9 @@ def test_every_xid_that_suspects_the_gpu_under_a_good_load_says_so() -> None:
 def test_a_long_log_is_read_quickly() -> None:
     text = "".join(
         f"<{number % 8}>[{number:6d}.000000] pci 0000:{number % 256:02x}:00.0: {number} is odd\n"
-        for number in range(20_000)
+        for number in range(2_000)
     )
     lines = kernel_lines(text)
     began = time.process_time()
-    assert len(all_events_of(lines)) == 12_500
-    assert time.process_time() - began < 20.0
+    assert len(all_events_of(lines)) == 1_250
+    assert time.process_time() - began < 2.0
