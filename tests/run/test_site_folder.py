@@ -158,34 +158,35 @@ def read(place: Path, *, named: bool = True) -> list[str]:
 
 
 def test_sheets_of_both_kinds(sheets: Path) -> None:
-    """Beside them may lie a README and hidden files, such as those of git."""
+    """Beside them may lie a README and hidden files, such as those of git; a sticky folder above
+    is no fault.
+    """
+    sheets.parent.chmod(0o1777)
     for name in ("README.md", ".git", "models/README", "disks/.old.toml"):
         (sheets / name).write_text("x", encoding="utf-8")
     assert read(sheets) == [f"disks/{DISK.name}", f"models/{CARD.name}"]
 
 
 def test_which_folder(tmp_path: Path) -> None:
-    assert sheet_folder.find(None, tmp_path) is None
     own = tmp_path / sheet_folder.PLACE
+    assert sheet_folder.find(None, tmp_path) is None
     own.mkdir(parents=True)
     assert sheet_folder.find(None, tmp_path) == own
     assert sheet_folder.find(Path("mine"), tmp_path) == Path("mine")
     assert sheet_folder.find(Path("none"), tmp_path) is None
     assert sheet_folder.read(None, named=True) == ()
+    # An empty folder is a mistake only where it was named.
+    assert read(own, named=False) == []
+    with pytest.raises(FolderError, match="holds no sheet"):
+        read(own)
 
 
 def test_a_folder_that_may_not_be_seen_is_not_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a user would be told PASS by other limits than root."""
-
-    def refused(self: Path) -> os.stat_result:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
-
-    monkeypatch.setattr(Path, "lstat", refused)
-    with pytest.raises(
-        FolderError, match=r"sheets: cannot be read \(Permission denied\): put sheets"
-    ):
+    monkeypatch.setattr(Path, "lstat", raising(PermissionError(errno.EACCES, "Permission denied")))
+    with pytest.raises(FolderError, match=r"sheets: cannot be read \(Permission denied\)"):
         sheet_folder.find(None, tmp_path)
     assert sheet_folder.find(Path("none"), tmp_path) is None
 
@@ -193,11 +194,8 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
 def test_a_folder_that_fails_while_it_is_listed(
     sheets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stale(opened: int) -> None:
-        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), opened)
-
-    monkeypatch.setattr(os, "scandir", stale)
-    with pytest.raises(FolderError, match=r"sheets: cannot be read \(Stale file handle\): put"):
+    monkeypatch.setattr(os, "scandir", raising(OSError(errno.ESTALE, "Stale file handle")))
+    with pytest.raises(FolderError, match=r"sheets: cannot be read \(Stale file handle\)"):
         read(sheets)
 
 
@@ -217,14 +215,8 @@ def test_a_folder_that_can_be_listed_and_not_entered(
         read(sheets)
 
 
-def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
-    assert read(tmp_path, named=False) == []
-    with pytest.raises(FolderError, match="holds no sheet: put GPU sheets into"):
-        read(tmp_path)
 
 
-def _open(name: str, mode: int) -> Callable[[Path], None]:
-    return lambda place: (place / name).chmod(mode)
 
 
 def _link(place: Path, folder: int = 0o777, file: int = 0o644) -> None:
@@ -232,29 +224,25 @@ def _link(place: Path, folder: int = 0o777, file: int = 0o644) -> None:
     shared = place.parent / "shared"
     shared.mkdir()
     shared.chmod(folder)
-    (shared / "x.toml").write_bytes(CARD.read_bytes())
-    (shared / "x.toml").chmod(file)
-    (place / "models" / CARD.name).unlink()
+    (place / "models" / CARD.name).rename(shared / "x.toml").chmod(file)
     (place / "models" / CARD.name).symlink_to(shared / "x.toml")
 
 
-def _dangling(place: Path) -> None:
-    (place / "models" / "y.toml").symlink_to(place / "nothing")
 
 
 WRONG_SHEETS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a file of the group": (
-        _open(f"models/{CARD.name}", 0o664),
+        lambda place: (place / f"models/{CARD.name}").chmod(0o664),
         f"models/{CARD.name}: others can write to it, and could set limits: chmod -R go-w ",
     ),
-    "a file of all": (_open(f"disks/{DISK.name}", 0o646), "others can write to it"),
-    "a folder of the group": (_open("models", 0o775), "models: others can write"),
-    "the whole folder": (_open(".", 0o757), "sheets: others can write to it"),
-    "a folder like /tmp": (_open("models", 0o1777), "models: others can write to it"),
-    "a folder above": (_open("..", 0o777), "could set limits: chmod go-w "),
+    "a file of all": (lambda place: (place / f"disks/{DISK.name}").chmod(0o646), "others can write to it"),
+    "a folder of the group": (lambda place: (place / "models").chmod(0o775), "models: others can write"),
+    "the whole folder": (lambda place: (place / ".").chmod(0o757), "sheets: others can write to it"),
+    "a folder like /tmp": (lambda place: (place / "models").chmod(0o1777), "models: others can write to it"),
+    "a folder above": (lambda place: (place / "..").chmod(0o777), "could set limits: chmod go-w "),
     "a link": (_link, "shared: others can write to it, and could set limits: chmod go-w /"),
     "a dangling link": (
-        _dangling,
+        lambda place: (place / "models" / "y.toml").symlink_to(place / "nothing"),
         "y.toml: cannot be read (No such file or directory): put sheets there",
     ),
     "a link to itself": (
@@ -310,9 +298,6 @@ def test_the_cure_of_a_linked_sheet_changes_that_file_alone(sheets: Path) -> Non
         read(sheets)
 
 
-def test_a_sticky_folder_above_is_no_fault(sheets: Path) -> None:
-    sheets.parent.chmod(0o1777)
-    assert len(read(sheets)) == 2
 
 
 def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
