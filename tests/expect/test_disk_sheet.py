@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from known import known
 from msgspec.structs import replace
-from refusal import refusal
+from refusal import raised, refusal
 
 from acceptance import resources
 from acceptance.expect import disk_sheet
@@ -290,8 +290,7 @@ def test_a_name_of_two_sheets_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_sheets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match="holds no disk sheet"):
-        disk_sheet.read_all(tmp_path)
+    assert "holds no disk sheet" in raised(DataFileError, disk_sheet.read_all, tmp_path)
 
 
 def test_a_sheet_without_a_link_has_no_rate() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
-import pytest
 from cases import each
 from known import known
+from refusal import raised
 
 from acceptance.core.message import Listed, Message
 from acceptance.expect import gpu_limits, gpu_names
@@ -107,9 +107,7 @@ def test_every_name_of_a_sheet_is_its_own() -> None:
 )
 def test_a_name_of_several_models_is_never_guessed(name: str, models: tuple[str, ...]) -> None:
     assert meant(name) == models
-    with pytest.raises(UnclearName) as caught:
-        read(name, None)
-    assert all(model in str(caught.value) for model in models)
+    assert all(model in raised(UnclearName, read, name, None) for model in models)
     assert not any(
         gpu_names.is_of(name, Card(one), SHEETS)  # type: ignore[arg-type]
         for one in models
@@ -207,8 +205,9 @@ def test_two_sheets_of_one_name_are_told_apart_by_their_own() -> None:
     large = sheet("Z9 32GB", nvml_names=("NVIDIA Z9",), pci_ids=("10de:0002",))
     both = (small, large)
     assert read("NVIDIA Z9", sheets=both) is None
-    with pytest.raises(UnclearName, match=r"'Z9' may be Z9 16GB or Z9 32GB: write the one"):
-        read("Z9", sheets=both)
+    assert "'Z9' may be Z9 16GB or Z9 32GB: write the one" in raised(
+        UnclearName, read, "Z9", sheets=both
+    )
     card = Card("NVIDIA Z9", "10de:0001")
     assert gpu_names.is_of("Z9 16GB", card, both)  # type: ignore[arg-type]
     assert not gpu_names.is_of("Z9 32GB", card, both)  # type: ignore[arg-type]

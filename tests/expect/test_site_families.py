@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import each
 from known import known
+from refusal import raised
 from site_box import MEASUREMENT, family
 
 from acceptance.core.site import FamilyFile
@@ -135,8 +136,9 @@ def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
 
 def test_a_name_stands_once_in_all_files() -> None:
     files = [FamilyFile(f"{name}.toml", SOUND) for name in ("a", "b")]
-    with pytest.raises(SiteFileError, match=r"b.toml, line 4: stands twice, first in a.toml"):
-        site_families.parse(files)
+    assert "b.toml, line 4: stands twice, first in a.toml" in raised(
+        SiteFileError, site_families.parse, files
+    )
     assert "site_x" in parse(SOUND + MEASUREMENT.format(name="site_x")).measurements.by_name
 
 

@@ -10,6 +10,7 @@ from boxes import BOXES
 from cases import each
 from journals import check, due, plan
 from known import known
+from refusal import raised
 from synthetic_machines import inventory
 
 from acceptance import resources
@@ -146,8 +147,9 @@ def test_a_pattern_that_takes_a_disk_of_rigproofs_own() -> None:
     lines = NEW_DISK.splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("models = "))
     lines[at] = 'models = ["Samsung SSD 99[09] PRO.*"]'
-    with pytest.raises(SiteSheetError, match=f"line {at + 1}: models: 'Samsung SSD 990 PRO"):
-        read(disk="\n".join(lines))
+    assert f"line {at + 1}: models: 'Samsung SSD 990 PRO" in raised(
+        SiteSheetError, read, disk="\n".join(lines)
+    )
 
 
 @each(
@@ -162,9 +164,9 @@ def test_a_pattern_that_takes_a_disk_of_rigproofs_own() -> None:
     ],
 )
 def test_two_sheets_of_one_card(first: str, second: str, told: str) -> None:
-    with pytest.raises(SiteSheetError) as refusal:
-        site_sheets.read([("models/a.toml", first), ("models/b.toml", second)])
-    assert told in str(refusal.value)
+    assert told in raised(
+        SiteSheetError, site_sheets.read, [("models/a.toml", first), ("models/b.toml", second)]
+    )
 
 
 def test_two_sheets_of_one_disk() -> None:

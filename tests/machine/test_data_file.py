@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from cases import each
+from refusal import raised
 
 from acceptance import resources
 
@@ -76,10 +77,9 @@ def test_what_travels_in_the_package_goes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "acceptance")
-    with pytest.raises(
-        resources.DataFileError, match=r"data file 'models' is missing: install rigproof again"
-    ):
-        resources.locate("models")
+    assert "data file 'models' is missing: install rigproof again" in raised(
+        resources.DataFileError, resources.locate, "models"
+    )
     (tmp_path / "fixtures/models").mkdir(parents=True)
     assert resources.locate("models") == tmp_path / "fixtures/models"
     (tmp_path / "acceptance/_fixtures/models").mkdir(parents=True)

@@ -5,6 +5,7 @@ from typing import Any
 import gpu_machine
 import pytest
 from cases import each
+from refusal import raised
 
 from acceptance.core.parts import Gpu
 from acceptance.machine import gpu_selection
@@ -159,18 +160,14 @@ def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
     ],
 )
 def test_words_that_name_no_gpu(word: str, count: int, told: str) -> None:
-    with pytest.raises(SelectionError) as caught:
-        gpu_selection.names((word,), FOUND, count)
-    assert told in str(caught.value)
+    assert told in raised(SelectionError, gpu_selection.names, (word,), FOUND, count)
 
 
 def test_a_word_that_says_nothing_names_not_even_the_only_gpu() -> None:
     for word in ("", "GPU", "GPU-"):
-        with pytest.raises(
-            SelectionError, match="no GPU has this index or UUID: gpu0 GPU-a0000000-1"
-        ):
-            gpu_selection.names((word,), FOUND[:1], 1)
-    with pytest.raises(
-        SelectionError, match="no GPU has this index or UUID: no GPU reports a UUID"
-    ):
-        gpu_selection.names(("GPU-a",), FOUND[3:], 1)
+        assert "no GPU has this index or UUID: gpu0 GPU-a0000000-1" in raised(
+            SelectionError, gpu_selection.names, (word,), FOUND[:1], 1
+        )
+    assert "no GPU has this index or UUID: no GPU reports a UUID" in raised(
+        SelectionError, gpu_selection.names, ("GPU-a",), FOUND[3:], 1
+    )

@@ -4,6 +4,7 @@ import os
 
 import pytest
 from machine_tree import Tree
+from refusal import raised
 
 from acceptance.machine import inventory
 from acceptance.machine.inventory import DeviceNode
@@ -105,8 +106,7 @@ def test_driver_version_from_proc(tree: Tree, text: str, version: str) -> None:
 
 def test_a_driver_that_names_no_version_is_refused(tree: Tree) -> None:
     tree.write("proc/driver/nvidia/version", "NVRM version: soon\n")
-    with pytest.raises(SysfsError, match="names no driver version"):
-        board.read(tree.root)
+    assert "names no driver version" in raised(SysfsError, board.read, tree.root)
 
 
 def test_whose_node_is_whose(tree: Tree) -> None:

@@ -11,6 +11,7 @@ from gpu_machine import TRAITS, device, link, machine, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
+from refusal import raised
 
 from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
@@ -326,14 +327,10 @@ def machine_file_of(folder: Path, text: str) -> machine_file.Machine:
 def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path: Path) -> None:
     file = tmp_path / "machine.toml"
     file.write_text("mine")
-    with pytest.raises(
-        draft.DraftError,
-        match=r"machine\.toml: is there already and is not overwritten: give another name",
-    ):
-        draft.write(some_tower, file)
+    assert "machine.toml: is there already and is not overwritten: give another name" in raised(
+        draft.DraftError, draft.write, some_tower, file
+    )
     assert file.read_text() == "mine"
-    with pytest.raises(
-        draft.DraftError,
-        match=r"cannot be written \(No such file or directory\): give another place",
-    ):
-        draft.write(some_tower, tmp_path / "nowhere/machine.toml")
+    assert "cannot be written (No such file or directory): give another place" in raised(
+        draft.DraftError, draft.write, some_tower, tmp_path / "nowhere/machine.toml"
+    )

@@ -7,6 +7,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_texts import brief
+from refusal import raised
 from thoroughness import some
 
 from acceptance.cli.read import json_object
@@ -789,8 +790,7 @@ def test_read(text: str, outcome: str, told: str) -> None:
     ],
 )
 def test_what_is_no_kernel_log_is_unreadable(text: str) -> None:
-    with pytest.raises(UnreadableOutput, match="kernel-log"):
-        read_kernel_log.parse(text)
+    assert "kernel-log" in raised(UnreadableOutput, read_kernel_log.parse, text)
 
 
 def test_json_object() -> None:

@@ -12,6 +12,7 @@ from cases import each
 from fake_nvml import FakeNvml, Refusal
 from machine_tree import Programs, completed
 from raising import raising
+from refusal import raised
 from worded import worded
 
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice, NvmlPair
@@ -187,8 +188,7 @@ def test_addresses_as_sysfs_spells_them(bus_id: str, address: str) -> None:
 
 
 def test_a_strange_address_is_refused() -> None:
-    with pytest.raises(ValueError, match="not a PCI address"):
-        nvml_call.sysfs_address("GPU 1")
+    assert "not a PCI address" in raised(ValueError, nvml_call.sysfs_address, "GPU 1")
 
 
 def probe(answer: ProgramResult | Exception) -> NvmlAnswer:

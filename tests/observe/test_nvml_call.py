@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from cases import each
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
+from refusal import raised
 
 from acceptance.observe import nvml_call
 from acceptance.observe.nvml_call import ask, ask_or_none, available_fields, field, fields
@@ -114,5 +115,6 @@ def test_where_a_value_stands(kind: int, member: str) -> None:
 
 
 def test_a_type_of_value_that_nobody_knows() -> None:
-    with pytest.raises(ValueError, match="field 82 as a value of type 7"):
-        nvml_call.value(SimpleNamespace(fieldId=82, valueType=7, value=None))
+    assert "field 82 as a value of type 7" in raised(
+        ValueError, nvml_call.value, SimpleNamespace(fieldId=82, valueType=7, value=None)
+    )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from refusal import raised
 from worded import worded
 
 from acceptance.observe import self_test, smart
@@ -92,8 +93,7 @@ def test_nvme() -> None:
 def test_nvme_running() -> None:
     found = nvme(running=1, current_self_test_completion_percent=30)
     assert (found.percent, found.results) == (30, ())
-    with pytest.raises(UnreadableOutput, match="current_self_test_completion_percent"):
-        nvme(running=1)
+    assert "current_self_test_completion_percent" in raised(UnreadableOutput, nvme, running=1)
 
 
 @each("form", ["standard", "extended"])
@@ -161,10 +161,10 @@ def test_disks_without_self_tests() -> None:
     assert parse(smart_status={"passed": True}) == none
     assert ata(able=False) == none
     assert parse(ata_smart_data={"self_test": {"status": {"value": 0}}}) == none
-    with pytest.raises(smart.SmartUnreadable, match="a command to the disk failed"):
-        parse(4, smart_status={"passed": True})
-    with pytest.raises(smart.SmartUnreadable, match="exit code 2"):
-        parse(2, smart_status={"passed": True})
+    assert "a command to the disk failed" in raised(
+        smart.SmartUnreadable, parse, 4, smart_status={"passed": True}
+    )
+    assert "exit code 2" in raised(smart.SmartUnreadable, parse, 2, smart_status={"passed": True})
 
 
 NEW, OLD = nvme_row(hours=900), nvme_row(hours=800)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from refusal import raised
 from worded import worded
 
 from acceptance.observe import smart
@@ -144,8 +145,7 @@ def test_an_attribute_of_another_meaning_is_not_taken() -> None:
 
 def test_the_first_count_that_no_counter_holds_is_refused() -> None:
     assert nvme(media_errors=(1 << 128) - 1).media_errors == (1 << 128) - 1
-    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
-        nvme(media_errors=1 << 128)
+    assert "beyond 128 bits" in raised(UnreadableOutput, nvme, media_errors=1 << 128)
 
 
 @pytest.mark.parametrize(("current", "trip"), [(0, 60), (25, 0)])
@@ -208,13 +208,10 @@ def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> 
 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
-    with pytest.raises(
-        SmartUnreadable,
-        match=r"a command to the disk failed or its answer had a wrong checksum",
-    ):
-        ata(status=4)
-    with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
-        nvme(status=4)
+    assert "a command to the disk failed or its answer had a wrong checksum" in raised(
+        SmartUnreadable, ata, status=4
+    )
+    assert "a command to the disk failed" in raised(SmartUnreadable, nvme, status=4)
     assert worded(smart.faults(nvme(status=4, media_errors=7))) == ("7 media errors",)
     assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
 
@@ -255,8 +252,7 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
         {"scsi_grown_defect_list": 0},
         {"nvme_smart_health_information_log": {"media_errors": 0}},
     ):
-        with pytest.raises(SmartUnreadable, match=r"it tells no overall SMART status\): "):
-            parse(**parts)
+        assert "it tells no overall SMART status): " in raised(SmartUnreadable, parse, **parts)
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
     failing = parse(ata_smart_attributes={"table": [{**pending, "raw": {"string": "8"}}]})
@@ -416,8 +412,7 @@ def test_a_volume_names_the_option_for_its_members(
 
 
 def test_support_that_is_no_table_is_refused() -> None:
-    with pytest.raises(UnreadableOutput, match="smart_support"):
-        lack(2, smart_support=1)
+    assert "smart_support" in raised(UnreadableOutput, lack, 2, smart_support=1)
 
 
 def test_a_disk_that_cannot_be_asked() -> None:
@@ -439,10 +434,9 @@ def test_a_disk_whose_node_is_gone_has_vanished(lost: str) -> None:
 
 
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
-    with pytest.raises(
-        smart.SmartInterrupted, match="smartctl was ended by signal 9: run it by hand"
-    ):
-        smart.parse("", -9)
+    assert "smartctl was ended by signal 9: run it by hand" in raised(
+        smart.SmartInterrupted, smart.parse, "", -9
+    )
 
 
 @each(
@@ -509,20 +503,24 @@ def test_recordings(name: str, status: int, why: str) -> None:
 def test_a_key_that_comes_twice_is_refused() -> None:
     """The last would count, and the first may tell of the fault."""
     text = json.dumps({"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}})
-    with pytest.raises(UnreadableOutput, match="no JSON"):
-        smart.parse(text.replace('"passed"', '"passed": false, "passed"'), 0)
+    assert "no JSON" in raised(
+        UnreadableOutput, smart.parse, text.replace('"passed"', '"passed": false, "passed"'), 0
+    )
 
 
 @each("messages", [1, "x", [1], [["x"]]])
 def test_messages_of_another_form_are_refused(messages: object) -> None:
-    with pytest.raises(UnreadableOutput, match="not a table"):
-        smart.parse(json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}), 0)
+    assert "not a table" in raised(
+        UnreadableOutput,
+        smart.parse,
+        json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}),
+        0,
+    )
 
 
 def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
-    with pytest.raises(SmartUnreadable, match=r"\(asleep\)"):
-        smart.parse(json.dumps(document), 0)
+    assert "(asleep)" in raised(SmartUnreadable, smart.parse, json.dumps(document), 0)
 
 
 @each("depth", range(200, 1000, 40))
@@ -598,14 +596,17 @@ def test_a_counter_that_fell_makes_the_reports_worthless(name: str) -> None:
     if name in FALLS:
         assert smart.growth(COUNTED, fallen) == ()
         return
-    with pytest.raises(smart.ReportsDiffer, match="fell by 1 during the run"):
-        smart.growth(COUNTED, fallen)
+    assert "fell by 1 during the run" in raised(smart.ReportsDiffer, smart.growth, COUNTED, fallen)
 
 
 def test_the_reports_of_two_disks_are_not_compared() -> None:
     for other in ("S2", None):
-        with pytest.raises(smart.ReportsDiffer, match="serial number S1"):
-            smart.growth(COUNTED, replace(COUNTED, serial=other, media_errors=9))
+        assert "serial number S1" in raised(
+            smart.ReportsDiffer,
+            smart.growth,
+            COUNTED,
+            replace(COUNTED, serial=other, media_errors=9),
+        )
 
 
 @each("name", [*GROWN, *CLOCKS])
@@ -615,8 +616,7 @@ def test_a_counter_of_one_report_alone(name: str) -> None:
     thermal = name.endswith(("minutes", "throttles", "throttle_s")) and name != "over_minutes"
     assert len(smart.growth(absent, COUNTED)) == (thermal and not name.endswith("_s"))
     if thermal:
-        with pytest.raises(smart.ReportsDiffer, match="fell by 5"):
-            smart.growth(COUNTED, absent)
+        assert "fell by 5" in raised(smart.ReportsDiffer, smart.growth, COUNTED, absent)
     else:
         assert smart.growth(COUNTED, absent) == ()
 
@@ -676,8 +676,9 @@ def test_transitions_that_an_older_smartctl_only_prints() -> None:
 
 @each("told", ["-4", "", "8 or more", "99999999999", "\u0668"])
 def test_transitions_that_are_no_count(told: str) -> None:
-    with pytest.raises(UnreadableOutput, match=r"Thermal Temp\. 1 Transition Count"):
-        with_text(f"Thermal Temp. 1 Transition Count:   {told}")
+    assert "Thermal Temp. 1 Transition Count" in raised(
+        UnreadableOutput, with_text, f"Thermal Temp. 1 Transition Count:   {told}"
+    )
 
 
 def test_the_counters_of_a_sata_report() -> None:
@@ -761,8 +762,9 @@ def test_faults_that_a_report_proves_now_and_did_not_before(
 
 def test_an_attribute_whose_text_has_less_than_its_value_is_refused() -> None:
     row = attribute(5, "Reallocated_Sector_Ct", "0")
-    with pytest.raises(UnreadableOutput, match=r"Reallocated_Sector_Ct"):
-        ata({**row, "raw": {"value": 3000, "string": "0"}})
+    assert "Reallocated_Sector_Ct" in raised(
+        UnreadableOutput, ata, {**row, "raw": {"value": 3000, "string": "0"}}
+    )
     for value, text, counted in ((3 << 16, "0 (3 0)", 0), (36, "36 (1 2)", 36), (7, "0/7", 0)):
         assert ata({**row, "raw": {"value": value, "string": text}}).reallocated_sectors == counted
 
@@ -883,12 +885,12 @@ def test_the_newest_self_test_of_an_ata_disk_needs_no_log(status: int, failed: i
 
 def test_exit_statuses_that_the_rows_do_not_explain() -> None:
     row = attribute(190, "Airflow_Temperature_Cel", "30")
-    with pytest.raises(UnreadableOutput, match="exit status 32"):
-        ata(row, status=32)
+    assert "exit status 32" in raised(UnreadableOutput, ata, row, status=32)
     assert smart.faults(ata({**row, "when_failed": "past"}, status=32)) == ()
     log = {"standard": {"count": 1, "error_count_total": 0}}
-    with pytest.raises(UnreadableOutput, match="exit status 128"):
-        ata(row, status=128, ata_smart_self_test_log=log)
+    assert "exit status 128" in raised(
+        UnreadableOutput, ata, row, status=128, ata_smart_self_test_log=log
+    )
 
 
 ROW = attribute(5, "Reallocated_Sector_Ct", "0")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from raising import raising
+from refusal import raised
 
 from acceptance.run import lock
 from acceptance.run.lock import NAME, LockError, MachineBusy, MachineLock
@@ -181,10 +182,9 @@ def test_what_cannot_be_written(root: Path) -> None:
 def test_a_disk_that_is_full(root: Path) -> None:
     with MachineLock(root) as held:
         held._file, real = 1 << 30, held._file
-        with pytest.raises(
-            LockError, match=r"rigproof\.lock: cannot be written \(Bad file descriptor\): make room"
-        ):
-            held.claim(Path("/x"))
+        assert "rigproof.lock: cannot be written (Bad file descriptor): make room" in raised(
+            LockError, held.claim, Path("/x")
+        )
         held._file = real
 
 

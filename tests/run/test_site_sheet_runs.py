@@ -13,6 +13,7 @@ import pytest
 import samples
 from junitparser import JUnitXml
 from product_session import collected
+from refusal import raised
 from runs import known_provenance, machine_root
 
 from acceptance import resources
@@ -190,5 +191,4 @@ def test_the_machines_own_folder(prepare: Prepare, tmp_path: Path) -> None:
     (place / "models/card.toml").unlink()
     assert files() == (None, [])
     (place / "models/card.toml").write_text("x = 1", encoding="utf-8")
-    with pytest.raises(SiteSheetError, match=r"models/card\.toml, line 1: x is no key"):
-        prepare()
+    assert "models/card.toml, line 1: x is no key" in raised(SiteSheetError, prepare)

@@ -22,6 +22,7 @@ import msgspec
 import pytest
 from cases import each
 from raising import raising
+from refusal import raised
 from worded import worded
 
 from acceptance.core.evidence import Sample, Scratch
@@ -582,8 +583,9 @@ def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
     first, second = (supervisor.new_run_dir(tmp_path / "a/b") for _ in range(2))
     assert first != second
     assert (first / "logs").is_dir()
-    with pytest.raises(supervisor.OutputError, match="give another folder with --out"):
-        supervisor.new_run_dir(Path("/proc/x"))
+    assert "give another folder with --out" in raised(
+        supervisor.OutputError, supervisor.new_run_dir, Path("/proc/x")
+    )
 
 
 def test_what_lies_outside_is_looked_at_again_within_the_run(runs: Runs) -> None:

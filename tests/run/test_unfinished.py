@@ -35,7 +35,6 @@ from acceptance.journal import clock, reader, segment
 from acceptance.loads.power_step import Kind, Step
 from acceptance.loads.protocol import Output
 from acceptance.process import orphans
-from acceptance.reports import languages
 from acceptance.run import open_step, unfinished
 from acceptance.session import load_events, stage
 from acceptance.session.programs import Programs
