@@ -202,8 +202,9 @@ def test_self_tests_of_a_sas_disk() -> None:
 
 @each("status", [16, 128, 16 | 64])
 def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> None:
-    with pytest.raises(UnreadableOutput, match=rf"exit status {status} tells of an"):
-        ata(attribute(5, "Reallocated_Sector_Ct", "0"), status=status)
+    assert f"exit status {status} tells of an" in raised(
+        UnreadableOutput, ata, attribute(5, "Reallocated_Sector_Ct", "0"), status=status
+    )
     assert smart.faults(ata(attribute(5, "Reallocated_Sector_Ct", "0", "now"), status=status))
 
 
@@ -238,8 +239,7 @@ def test_another_failed_command_proves_no_health() -> None:
         (SELF_TEST_LOG, "Read NVMe SMART/Health Information (NSID 0x1) failed: x"),
         ("Read NVMe Identify Controller failed: x",),
     ):
-        with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
-            failed_command(*messages)
+        assert "a command to the disk failed" in raised(SmartUnreadable, failed_command, *messages)
     with pytest.raises(UnreadableOutput):
         failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
 
