@@ -247,13 +247,13 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "machine": {
         "channels": "channels | run/planning",
-        "declared_disks": "declared_disks | suites/suites",
+        "declared_disks": "declared_facts | suites/suites",
         "disk_link": "disk_link",
         "machine_file": "expect/declaration machine_file"
         " | expect/every_limit expect/plan_builder"
         " | shipped_machines",
         "observation": "observation | history/compared_run history/circumstances",
-        "pcie": "pcie | expect/expect_gpu",
+        "pcie": "disk_link | expect/expect_gpu",
         "scratch_place": "scratch_place | run/scratch",
         "thresholds": "thresholds",
         "toml_place": "toml_place | machine_file",
@@ -276,7 +276,7 @@ _READ: dict[str, dict[str, str]] = {
         "raid": "raid | suites/storage_suite",
         "self_test": "self_test | suites/storage_suite",
         "smart": "smart disk_counts | storage",
-        "zfs": "zfs | suites/storage_suite",
+        "zfs": "raid | suites/storage_suite",
     },
     "tools": {
         "bandwidth_test": "bandwidth_test | every_parser log_prefix recordings",
