@@ -23,3 +23,15 @@ def raised(error: type[Exception], call: Callable[..., object], *given: Any, **n
     with pytest.raises(error) as caught:
         call(*given, **named)
     return str(caught.value)
+
+
+def assert_raises(
+    error: type[Exception],
+    call: Callable[..., object],
+    *given: Any,
+    match: str | None = None,
+    **named: Any,
+) -> None:
+    """A call must end with this error, and its words match."""
+    with pytest.raises(error, match=match):
+        call(*given, **named)

@@ -10,7 +10,7 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 from real_checks import collected
-from refusal import raised
+from refusal import assert_raises, raised
 from thoroughness import ALL
 
 from acceptance import resources
@@ -142,11 +142,9 @@ def test_no_limit_and_no_waiver_of_any_family_allows_everything(one: Measurement
     if limit is None:
         return
     for worst in () if limit.low is None else (least, -1e9, min(0.0, least)):
-        with pytest.raises(PlanError):
-            waive(one.name, worst)
+        assert_raises(PlanError, waive, one.name, worst)
     for worst in () if limit.high is None else (most, HUGE, 1e300):
-        with pytest.raises(PlanError):
-            waive(one.name, worst)
+        assert_raises(PlanError, waive, one.name, worst)
 
 
 @each(
@@ -183,8 +181,9 @@ def test_no_limit_and_no_waiver_of_any_family_allows_everything(one: Measurement
 )
 def test_a_limit_that_could_not_fail(name: str, bounds: dict[str, float]) -> None:
     assert refused(own_limit(name, **bounds))[:2] == ("limit", 0)
-    with pytest.raises(PlanError):
-        lint(own_limit("cpu_gemm_f64", low=100), own_limit(name, Gpu(1), **bounds))
+    assert_raises(
+        PlanError, lint, own_limit("cpu_gemm_f64", low=100), own_limit(name, Gpu(1), **bounds)
+    )
 
 
 @each(
@@ -359,8 +358,7 @@ def test_a_waiver_is_held_against_the_limits_of_its_components_alone() -> None:
     book = class_defaults(SHIPPED).after(floors)
     waive("copy_h2d", 5, book, "gpu0")
     for component in ("gpu*", "gpu1", "*"):
-        with pytest.raises(PlanError):
-            waive("copy_h2d", 5, book, component)
+        assert_raises(PlanError, waive, "copy_h2d", 5, book, component)
 
 
 def test_a_waiver_of_a_count_whose_family_does_not_say_how_many() -> None:
@@ -373,8 +371,7 @@ def test_a_waiver_of_a_count_whose_family_does_not_say_how_many() -> None:
         if right:
             plan_builder.lint_waivers([check], [waiver], "box.toml", book)
             continue
-        with pytest.raises(PlanError):
-            plan_builder.lint_waivers([check], [waiver], "box.toml", book)
+        assert_raises(PlanError, plan_builder.lint_waivers, [check], [waiver], "box.toml", book)
 
 
 def test_what_a_family_may_say() -> None:
@@ -407,5 +404,6 @@ def test_what_a_family_may_say() -> None:
 def test_a_wrong_file(tmp_path: Path, old: str, new: str) -> None:
     text = resources.locate(loosest.FILE).read_text(encoding="utf-8")
     (tmp_path / loosest.FILE).write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(DataFileError, match=loosest.FILE):
-        resources.read(tmp_path / loosest.FILE, loosest.Book)
+    assert_raises(
+        DataFileError, resources.read, tmp_path / loosest.FILE, loosest.Book, match=loosest.FILE
+    )

@@ -8,7 +8,7 @@ import journals
 import pytest
 from cases import each
 from msgspec.structs import replace
-from refusal import raised
+from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.core import plan
@@ -205,8 +205,9 @@ def test_only_knows_no_prefixes_of_words() -> None:
     ],
 )
 def test_only_that_selects_nothing_is_refused(only: list[str], told: str) -> None:
-    with pytest.raises(PlanError, match=told):
-        build([*BOTH, collected("b.burn", load="burn")], only=only)
+    assert_raises(
+        PlanError, build, [*BOTH, collected("b.burn", load="burn")], only=only, match=told
+    )
 
 
 def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
@@ -528,8 +529,7 @@ OWN = collected("site.a.fast", Measures("site_a", "s", "cpu"))
 def test_a_plan_that_is_refused(
     checks: Sequence[CollectedCheck], more: Mapping[str, Any], told: str
 ) -> None:
-    with pytest.raises(PlanError, match=told):
-        build(checks, **more)
+    assert_raises(PlanError, build, checks, **more, match=told)
 
 
 BURN = collected("g.burn", load="burn")
@@ -575,8 +575,7 @@ def test_a_whole_run_of_less_than_its_profile_is_partial_and_keeps_its_gaps() ->
 def test_a_limit_must_be_of_what_is_measured_and_in_its_unit(book: LimitBook, told: str) -> None:
     """Also of checks that this run does not select."""
     for only in ((), ("a",), ("b",)):
-        with pytest.raises(PlanError, match=told):
-            build(book=book, only=only)
+        assert_raises(PlanError, build, book=book, only=only, match=told)
 
 
 HEAT = Limit("W", "class default", high=300)

@@ -7,13 +7,12 @@ import math
 import tomllib
 from pathlib import Path
 
-import pytest
 from cases import each
 from known import known
 from limit_lint import of_sheet
 from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
-from refusal import refusal
+from refusal import assert_raises, refusal
 
 from acceptance import resources
 from acceptance.core.criterion import Within
@@ -285,17 +284,14 @@ def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
 
 
 def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match=r"^none.toml: "):
-        sheet.read(tmp_path / "none.toml")
+    assert_raises(DataFileError, sheet.read, tmp_path / "none.toml", match=r"^none.toml: ")
     (tmp_path / "sheet.toml").write_bytes(b"\xff")
-    with pytest.raises(DataFileError, match=r"^sheet.toml: "):
-        sheet.read_all(tmp_path)
+    assert_raises(DataFileError, sheet.read_all, tmp_path, match=r"^sheet.toml: ")
 
 
 def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "architectures.toml").write_text("no sheet", encoding="utf-8")
-    with pytest.raises(DataFileError, match=r"holds no model sheet$"):
-        sheet.read_all(tmp_path)
+    assert_raises(DataFileError, sheet.read_all, tmp_path, match=r"holds no model sheet$")
 
 
 @each("path", sorted(FOLDER.glob("*.toml")), told=lambda path: path.name)

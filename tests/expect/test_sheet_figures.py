@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cases import each
 from msgspec.structs import replace
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance import resources
 from acceptance.expect import basis, disk_sheet, gpu_limits, sheet, sheet_figures, site_sheets
@@ -237,11 +237,15 @@ def test_a_basis_gives_its_floor_to_so_many_digits() -> None:
     basis.check("0.6 x 0.23: 53 TFLOP/s", 0.13, 2)
     basis.check("a note", 5, 3)
     for low in (740.5, 743, 7417):
-        with pytest.raises(BasisError):
-            basis.check("0.75 x 989", low, 3)
+        assert_raises(BasisError, basis.check, "0.75 x 989", low, 3)
 
 
 def test_a_file_of_tolerances_that_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "sheets.toml").write_text("[gpu]\n", encoding="utf-8")
-    with pytest.raises(DataFileError, match=r"^sheets\.toml: "):
-        resources.read(tmp_path / "sheets.toml", sheet_figures.Figures)
+    assert_raises(
+        DataFileError,
+        resources.read,
+        tmp_path / "sheets.toml",
+        sheet_figures.Figures,
+        match=r"^sheets\.toml: ",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import each
 from known import known
-from refusal import raised
+from refusal import assert_raises, raised
 from site_box import MEASUREMENT, family
 
 from acceptance.core.site import FamilyFile
@@ -120,8 +120,7 @@ def test_a_bound_that_something_can_fail(text: str) -> None:
     ],
 )
 def test_what_is_wrong_in_a_bound_or_in_another_entry(text: str, told: str) -> None:
-    with pytest.raises(SiteFileError, match=told):
-        parse(text)
+    assert_raises(SiteFileError, parse, text, match=told)
 
 
 @each("unit", ["s", "us", "ns"])
@@ -157,8 +156,7 @@ def test_a_name_stands_once_in_all_files() -> None:
     ],
 )
 def test_a_condition_that_cannot_be_is_told(when: str, told: str) -> None:
-    with pytest.raises(SiteFileError, match=told):
-        parse(with_condition(when))
+    assert_raises(SiteFileError, parse, with_condition(when), match=told)
 
 
 @each(

@@ -10,7 +10,7 @@ from boxes import BOXES
 from cases import each
 from journals import check, due, plan
 from known import known
-from refusal import raised
+from refusal import assert_raises, raised
 from synthetic_machines import inventory
 
 from acceptance import resources
@@ -171,8 +171,12 @@ def test_two_sheets_of_one_card(first: str, second: str, told: str) -> None:
 
 def test_two_sheets_of_one_disk() -> None:
     for second in (NEW_DISK, NEW_DISK.replace('name = "Samsung 999 PRO"', 'name = "B"')):
-        with pytest.raises(SiteSheetError, match=r"disks/b\.toml, line \d+: "):
-            site_sheets.read([("disks/a.toml", NEW_DISK), ("disks/b.toml", second)])
+        assert_raises(
+            SiteSheetError,
+            site_sheets.read,
+            [("disks/a.toml", NEW_DISK), ("disks/b.toml", second)],
+            match=r"disks/b\.toml, line \d+: ",
+        )
 
 
 def test_reports_of_a_run_use_its_own_sheets() -> None:
@@ -184,8 +188,7 @@ def test_reports_of_a_run_use_its_own_sheets() -> None:
     other = SiteSheet(one.file, one.model, one.sha256, "new = 1\n" + one.text, replaces=True)
     left = site_sheets.of_record(LimitSet("v", "d", "/s", (other,)))
     assert one.model not in {card.name for card in left.models}
-    with pytest.raises(SiteSheetError):
-        site_sheets.in_effect((other,))
+    assert_raises(SiteSheetError, site_sheets.in_effect, (other,))
 
 
 def test_limits_are_the_same_only_whole() -> None:

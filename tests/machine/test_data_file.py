@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from cases import each
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance import resources
 
@@ -40,16 +40,25 @@ def test_a_file_is_read_into_its_shape(tmp_path: Path) -> None:
 )
 def test_what_is_not_exactly_right_is_named(text: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_bytes(text)
-    with pytest.raises(WrongFileError, match=rf"^own\.toml: .*{told}"):
-        resources.read(tmp_path / "own.toml", Shape, WrongFileError)
+    assert_raises(
+        WrongFileError,
+        resources.read,
+        tmp_path / "own.toml",
+        Shape,
+        WrongFileError,
+        match=rf"^own\.toml: .*{told}",
+    )
 
 
 def test_a_file_that_cannot_be_read_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(
+    assert_raises(
+        WrongFileError,
+        resources.read,
+        tmp_path / "own.toml",
+        Shape,
         WrongFileError,
         match=r"^own\.toml: cannot be read \(No such file.*\): install rigproof again$",
-    ):
-        resources.read(tmp_path / "own.toml", Shape, WrongFileError)
+    )
 
 
 def test_every_table_is_in_the_wheel() -> None:

@@ -7,6 +7,7 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusal import assert_raises
 from test_machine_file import lines
 from thoroughness import examples
 
@@ -152,8 +153,7 @@ def test_the_walk_finds_what_the_parser_finds(found: list[str], end: str) -> Non
     ],
 )
 def test_what_is_given_twice(text: str, found: tuple[Path, int, int] | None) -> None:
-    with pytest.raises(tomllib.TOMLDecodeError):
-        tomllib.loads(text)
+    assert_raises(tomllib.TOMLDecodeError, tomllib.loads, text)
     assert twice(text) == found
 
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from cases import each
 from machine_tree import Tree
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance.observe import block
 from acceptance.observe.block import BlockError, Moved, between, parse, table
@@ -116,5 +115,4 @@ def test_flushes_are_unknown_where_one_disk_does_not_count_them() -> None:
     ],
 )
 def test_a_disk_that_was_away(after: dict[str, Moved], told: str) -> None:
-    with pytest.raises(BlockError, match=told):
-        between({"a": Moved(1, 2, 3, 4, 5)}, after)
+    assert_raises(BlockError, between, {"a": Moved(1, 2, 3, 4, 5)}, after, match=told)

@@ -6,7 +6,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.observe import dmi
@@ -348,8 +348,7 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
 def test_tables_that_cannot_be_read_are_never_no_modules(
     text: str, returncode: int, why: str
 ) -> None:
-    with pytest.raises(DmiUnreadable, match=why):
-        dmi.parse(text, returncode)
+    assert_raises(DmiUnreadable, dmi.parse, text, returncode, match=why)
 
 
 WHOLE = HEAD + array(0x10, 1) + module(0x11)
@@ -388,8 +387,7 @@ NOT_WHOLE = "the memory array 0x0010 has no"
     ],
 )
 def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        dmi.parse(text)
+    assert_raises(UnreadableOutput, dmi.parse, text, match=why)
 
 
 @pytest.mark.timeout(60)

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from cases import each
 from machine_tree import Tree
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance.machine.filesystem import Filesystem
 from acceptance.observe import filesystem
@@ -195,8 +195,15 @@ def test_a_loop_device_may_lie_in_ram(tree: Tree) -> None:
 
 
 def test_a_device_that_sysfs_does_not_have(tree: Tree) -> None:
-    with pytest.raises(FilesystemError, match=r"8:99 of .* is not in /sys/dev/block"):
-        on(tree, "ext4", "/dev/sdz", "8:99")
+    assert_raises(
+        FilesystemError,
+        on,
+        tree,
+        "ext4",
+        "/dev/sdz",
+        "8:99",
+        match=r"8:99 of .* is not in /sys/dev/block",
+    )
 
 
 def test_no_mountinfo(tree: Tree) -> None:
@@ -335,5 +342,4 @@ def test_local_filesystems_by_their_source(tree: Tree) -> None:
 
 
 def test_local_filesystems_that_the_kernel_does_not_show(tree: Tree) -> None:
-    with pytest.raises(FilesystemError):
-        filesystem.local(tree.root)
+    assert_raises(FilesystemError, filesystem.local, tree.root)

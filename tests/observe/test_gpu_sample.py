@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from cases import each
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance.core import limit
 from acceptance.expect import sensor_range
@@ -126,8 +126,7 @@ def test_what_is_refused_is_absent_and_hides_no_other(function: str, code: int) 
 def test_a_lost_gpu_is_raised_whoever_tells(
     answers: dict[Any, Any], fields: dict[Any, Any]
 ) -> None:
-    with pytest.raises(Refusal):
-        read(answers, fields)
+    assert_raises(Refusal, read, answers, fields)
 
 
 def test_a_gpu_of_which_everything_is_refused() -> None:
@@ -179,8 +178,7 @@ def test_counters_that_are_refused_are_absent() -> None:
         **reasons("reason_sw_power_cap"),
     }
     nvml.answers["nvmlDeviceGetRetiredPagesPendingStatus"] = Refusal(LOST)
-    with pytest.raises(Refusal):
-        Sampler(nvml, 0, (), None).read(counters=True)
+    assert_raises(Refusal, Sampler(nvml, 0, (), None).read, counters=True)
 
 
 def test_sums_over_the_links_that_were_active_at_first() -> None:

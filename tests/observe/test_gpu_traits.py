@@ -5,9 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from cases import each
 from fake_nvml import LOST, UNKNOWN, FabricInfo, FakeNvml, Refusal, fabric
+from refusal import assert_raises
 
 from acceptance.machine.inventory import GpuCounters, GpuProcess, GpuTraits, NvLink
 from acceptance.observe import gpu_counters, gpu_traits, nvlink
@@ -101,8 +101,7 @@ def test_one_thing_that_is_not_offered_hides_no_other(function: str, tmp_path: P
 
 
 def test_a_lost_gpu_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(Refusal):
-        read({**H200, "nvmlDeviceGetEccMode": Refusal(LOST)}, tmp_path)
+    assert_raises(Refusal, read, {**H200, "nvmlDeviceGetEccMode": Refusal(LOST)}, tmp_path)
 
 
 @each(
@@ -221,8 +220,7 @@ def test_health_that_a_newer_record_failed_to_tell_is_not_one_that_is_not_offere
 def test_a_gpu_that_is_lost_at_its_fabric(tmp_path: Path) -> None:
     nvml = FakeNvml(1, {"nvmlDeviceGetGpuFabricInfoV": Refusal(LOST)})
     nvml.c_nvmlGpuFabricInfo_v2_t = FabricInfo
-    with pytest.raises(Refusal):
-        gpu_traits.read(nvml, 0, tmp_path)
+    assert_raises(Refusal, gpu_traits.read, nvml, 0, tmp_path)
 
 
 NOTHING = GpuCounters(*[None] * 15)
@@ -283,8 +281,7 @@ def test_counters(nvml: FakeNvml, counters: GpuCounters) -> None:
 
 
 def test_a_lost_gpu_is_raised_at_its_counters() -> None:
-    with pytest.raises(Refusal):
-        gpu_counters.read(FakeNvml(fields={3: Refusal(LOST)}), 0, [])
+    assert_raises(Refusal, gpu_counters.read, FakeNvml(fields={3: Refusal(LOST)}), 0, [])
 
 
 # --- links ---

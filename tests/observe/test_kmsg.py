@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cases import each
 from raising import raising
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
@@ -152,10 +152,12 @@ def test_what_cannot_be_opened_names_the_cure(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int, cure: str
 ) -> None:
     monkeypatch.setattr(os, "open", raising(OSError(number, os.strerror(number))))
-    with pytest.raises(
-        KernelLogUnreadable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"
-    ):
-        Kmsg(root)
+    assert_raises(
+        KernelLogUnreadable,
+        Kmsg,
+        root,
+        match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}",
+    )
 
 
 def test_a_machine_without_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from cases import each
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
 from machine_tree import Programs, completed
 from raising import raising
-from refusal import raised
+from refusal import assert_raises, raised
 from test_gpu_sample import HOT
 from test_gpu_traits import FUNCTIONS, H200
 from worded import worded
@@ -285,8 +285,13 @@ def test_what_counts_as_not_offered(code: int) -> None:
 
 @each("code", [LOST, UNKNOWN, nvml_call.RESET_REQUIRED, 14])
 def test_every_other_refusal_is_raised(code: int) -> None:
-    with pytest.raises(Refusal):
-        ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0)
+    assert_raises(
+        Refusal,
+        ask,
+        FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}),
+        "nvmlDeviceGetFanSpeed",
+        0,
+    )
 
 
 @each("code", [UNKNOWN, NOT_SUPPORTED, 14])
@@ -302,12 +307,9 @@ def test_what_must_not_be_known_may_be_refused(code: int) -> None:
 @each("code", sorted(nvml_call.LOST))
 def test_a_lost_gpu_is_never_passed_over(code: int) -> None:
     lost = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
-    with pytest.raises(Refusal):
-        ask_or_none(lost, "nvmlDeviceGetFanSpeed", 0)
-    with pytest.raises(Refusal):
-        available_fields(lost, 0, [(82, 0)])
-    with pytest.raises(Refusal):
-        available_fields(FakeNvml(fields={82: Refusal(code)}), 0, [(82, 0)])
+    assert_raises(Refusal, ask_or_none, lost, "nvmlDeviceGetFanSpeed", 0)
+    assert_raises(Refusal, available_fields, lost, 0, [(82, 0)])
+    assert_raises(Refusal, available_fields, FakeNvml(fields={82: Refusal(code)}), 0, [(82, 0)])
 
 
 def test_fields_that_the_binding_does_not_know_are_not_asked_for() -> None:
@@ -340,8 +342,7 @@ def test_fields_come_in_one_call(
 
 
 def test_a_field_s_own_refusal_counts() -> None:
-    with pytest.raises(Refusal):
-        fields(FakeNvml(fields={82: Refusal(UNKNOWN)}), 0, [(82, 0)])
+    assert_raises(Refusal, fields, FakeNvml(fields={82: Refusal(UNKNOWN)}), 0, [(82, 0)])
 
 
 def test_a_field_that_is_refused_for_another_reason_than_those_that_raise_is_absent() -> None:
@@ -349,8 +350,7 @@ def test_a_field_that_is_refused_for_another_reason_than_those_that_raise_is_abs
     assert fields(
         FakeNvml(fields={82: Refusal(UNKNOWN), 3: 1}), 0, [(82, 0), (3, 0)], raising=only
     ) == {(3, 0): 1}
-    with pytest.raises(Refusal):
-        fields(FakeNvml(fields={82: Refusal(LOST)}), 0, [(82, 0)], raising=only)
+    assert_raises(Refusal, fields, FakeNvml(fields={82: Refusal(LOST)}), 0, [(82, 0)], raising=only)
 
 
 @each(

@@ -8,6 +8,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import Tree
+from refusal import assert_raises
 
 from acceptance.machine import inventory, topology
 from acceptance.machine.inventory import PciPlace
@@ -122,8 +123,7 @@ def test_spellings_of_a_speed_and_a_width(
 def test_what_is_not_known_is_refused(tree: Tree, file: str, text: str) -> None:
     address = tree.gpu(1)
     tree.write(f"sys/bus/pci/devices/{address}/{file}", text)
-    with pytest.raises(SysfsError, match=file):
-        pci.read(tree.root)
+    assert_raises(SysfsError, pci.read, tree.root, match=file)
 
 
 def test_numa_node_and_a_part_cut_out_by_sr_iov(tree: Tree) -> None:

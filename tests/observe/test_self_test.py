@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from cases import each
-from refusal import raised
+from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.observe import self_test, smart
@@ -153,8 +152,7 @@ def test_reserved_results_are_refused(read: Any, row: Any, code: int) -> None:
     ],
 )
 def test_a_row_that_is_not_whole_is_refused(row: dict[str, Any], why: str) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        nvme(row)
+    assert_raises(UnreadableOutput, nvme, row, match=why)
 
 
 def test_disks_without_self_tests() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cases import each
-from refusal import raised
+from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.observe import smart
@@ -194,10 +194,14 @@ def test_self_tests_of_a_sas_disk() -> None:
     assert told(*[failed] * 20) == ("20 failed self-tests",)
     # outdated
     assert told(sas_self_test("Completed", 0, "Background long"), failed) == ()
-    with pytest.raises(UnreadableOutput):
-        told({"result": {"value": 0}})
-    with pytest.raises(UnreadableOutput, match=r"`scsi_self_test_1` as .*Reserved"):
-        told(sas_self_test("Completed"), sas_self_test("Reserved(8)", 8))
+    assert_raises(UnreadableOutput, told, {"result": {"value": 0}})
+    assert_raises(
+        UnreadableOutput,
+        told,
+        sas_self_test("Completed"),
+        sas_self_test("Reserved(8)", 8),
+        match=r"`scsi_self_test_1` as .*Reserved",
+    )
 
 
 @each("status", [16, 128, 16 | 64])
@@ -240,8 +244,7 @@ def test_another_failed_command_proves_no_health() -> None:
         ("Read NVMe Identify Controller failed: x",),
     ):
         assert "a command to the disk failed" in raised(SmartUnreadable, failed_command, *messages)
-    with pytest.raises(UnreadableOutput):
-        failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
+    assert_raises(UnreadableOutput, failed_command, SELF_TEST_LOG, **{log: {"critical_warning": 0}})
 
 
 def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
@@ -429,8 +432,7 @@ def test_a_disk_that_cannot_be_asked() -> None:
 def test_a_disk_whose_node_is_gone_has_vanished(lost: str) -> None:
     messages = [{"string": f"Smartctl open device: /dev/nvme0n1 failed: {lost}"}]
     text = json.dumps({"smartctl": {"exit_status": 2, "messages": messages}})
-    with pytest.raises(smart.DiskVanished):
-        smart.parse(text, 2)
+    assert_raises(smart.DiskVanished, smart.parse, text, 2)
 
 
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
@@ -484,8 +486,7 @@ def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
     ],
 )
 def test_other_texts_are_refused(text: str, why: str) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        smart.parse(text, 0)
+    assert_raises(UnreadableOutput, smart.parse, text, 0, match=why)
 
 
 @pytest.mark.parametrize(
@@ -496,8 +497,7 @@ def test_other_texts_are_refused(text: str, why: str) -> None:
     ],
 )
 def test_recordings(name: str, status: int, why: str) -> None:
-    with pytest.raises(SmartUnreadable, match=why):
-        smart.parse((RECORDINGS / name).read_text(), status)
+    assert_raises(SmartUnreadable, smart.parse, (RECORDINGS / name).read_text(), status, match=why)
 
 
 def test_a_key_that_comes_twice_is_refused() -> None:
@@ -526,8 +526,12 @@ def test_a_message_without_words_is_left_out() -> None:
 @each("depth", range(200, 1000, 40))
 def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
     deep = "[" * depth + "]" * depth
-    with pytest.raises(UnreadableOutput):
-        smart.parse('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}", 0)
+    assert_raises(
+        UnreadableOutput,
+        smart.parse,
+        '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}",
+        0,
+    )
 
 
 # --- growth ---
@@ -724,8 +728,7 @@ BYTES = ("critical_warning", "percentage_used", "available_spare", "available_sp
 def test_a_part_of_a_report_that_cannot_be_right_is_refused(
     parts: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        parse(smart_status={"passed": True}, **parts)
+    assert_raises(UnreadableOutput, parse, smart_status={"passed": True}, **parts, match=why)
 
 
 # --- what a report has no more, and what it says now ---
@@ -868,8 +871,7 @@ def test_faults_of_a_report(health: Health, faults: tuple[str, ...]) -> None:
 
 @each("key", ["available_spare", "available_spare_threshold"])
 def test_a_spare_of_more_than_all_is_refused(key: str) -> None:
-    with pytest.raises(UnreadableOutput):
-        nvme(**{key: 101})
+    assert_raises(UnreadableOutput, nvme, **{key: 101})
     assert smart.faults(nvme(**{key: 100})) == ()
 
 
@@ -879,8 +881,7 @@ def test_the_newest_self_test_of_an_ata_disk_needs_no_log(status: int, failed: i
     read = ata(attribute(5, "Reallocated_Sector_Ct", "0"), ata_smart_data=data)
     assert read.failed_self_tests == failed
     assert len(smart.faults(read)) == (failed or 0)
-    with pytest.raises(UnreadableOutput):
-        ata(ata_smart_data={"self_test": {"status": {"value": 256}}})
+    assert_raises(UnreadableOutput, ata, ata_smart_data={"self_test": {"status": {"value": 256}}})
 
 
 def test_exit_statuses_that_the_rows_do_not_explain() -> None:

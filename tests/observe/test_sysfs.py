@@ -10,7 +10,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import Tree
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance.observe import kernel_counters, sysfs
 from acceptance.observe.sysfs import SysfsError
@@ -111,8 +111,7 @@ def test_the_counters_of_every_controller(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", ["many", "-1"])
 def test_what_is_no_count(tmp_path: Path, count: str) -> None:
     Tree(tmp_path).files(f"{MC}/mc0", ce_count=count)
-    with pytest.raises(SysfsError):
-        kernel_counters.read_edac(tmp_path)
+    assert_raises(SysfsError, kernel_counters.read_edac, tmp_path)
 
 
 def test_growth_is_known_of_what_did_not_fall() -> None:

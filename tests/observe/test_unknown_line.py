@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from refusal import assert_raises
 
 from acceptance.core.parts import Function, Named
 from acceptance.observe import unknown_line
@@ -104,8 +105,11 @@ def test_the_events_stand_in_the_order_of_the_log() -> None:
 
 
 def test_an_unstamped_text_of_unknown_lines_is_no_kernel_log() -> None:
-    with pytest.raises(kernel_log.UnreadableOutput):
-        kernel_log.parse("nvidia-smi said something\nand something else\n")
+    assert_raises(
+        kernel_log.UnreadableOutput,
+        kernel_log.parse,
+        "nvidia-smi said something\nand something else\n",
+    )
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.txt")), ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ import pytest
 import samples
 from junitparser import JUnitXml
 from product_session import observed
-from refusal import raised
+from refusal import assert_raises, raised
 from runs import known_provenance, machine_root, write_segment, write_views
 
 from acceptance.core.evidence import Scratch
@@ -113,15 +113,21 @@ def test_what_is_loaded_at_the_beginning_ends_the_run(run_dir: Path) -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("before")
-    with pytest.raises(
+    assert_raises(
         JournalError,
+        run_folder.write_whole,
+        tmp_path / "n/x",
+        b"after",
         match=rf"written \(No such file or directory\): .* `rigproof report {tmp_path}/n`",
-    ):
-        run_folder.write_whole(tmp_path / "n/x", b"after")
-    with pytest.raises(
-        JournalError, match=r"No such file or directory\): make sure .*, then start again$"
-    ):
-        run_folder.write_whole(tmp_path / "n/x", b"after", then=run_folder.START_AGAIN)
+    )
+    assert_raises(
+        JournalError,
+        run_folder.write_whole,
+        tmp_path / "n/x",
+        b"after",
+        then=run_folder.START_AGAIN,
+        match=r"No such file or directory\): make sure .*, then start again$",
+    )
     run_folder.write_whole(tmp_path / "x", b"after")
     assert (tmp_path / "x").read_bytes() == b"after"
 

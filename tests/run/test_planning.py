@@ -21,7 +21,7 @@ from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
 from product_session import forked
 from real_checks import answer
-from refusal import raised
+from refusal import assert_raises, raised
 from runs import until
 from site_box import SiteBox
 from worded import worded
@@ -231,8 +231,15 @@ def test_what_is_not_tested_of_disks_is_said(
 def test_storage_alone_where_nothing_of_it_is_due_says_why(
     prepare: Callable[..., PreparedRun], stored: Path, tree: Tree
 ) -> None:
-    with pytest.raises(PlanError, match=r"profile smoke; writing to disks.*run `rigproof accept`"):
-        prepare("gpus = 0", out=stored, profile="smoke", only=("cpu", "storage.read"))
+    assert_raises(
+        PlanError,
+        prepare,
+        "gpus = 0",
+        out=stored,
+        profile="smoke",
+        only=("cpu", "storage.read"),
+        match=r"profile smoke; writing to disks.*run `rigproof accept`",
+    )
 
 
 @pytest.mark.parametrize("name", ["smoke", "nightly"])
@@ -310,8 +317,13 @@ def test_a_machine_without_gpus(prepare: Callable[..., PreparedRun]) -> None:
         assert first.startswith(said)
         assert ("the verdict will be FAIL" in first) == bool(said)
         assert bus.startswith("PCI bus: no NVIDIA device" if said else "")
-    with pytest.raises(PlanError, match=r"nothing is due: .* = 0: select gpu.present too"):
-        prepare(profile="smoke", only=("compute",))
+    assert_raises(
+        PlanError,
+        prepare,
+        profile="smoke",
+        only=("compute",),
+        match=r"nothing is due: .* = 0: select gpu.present too",
+    )
     assert "applies to this machine; 2 of 2 GPUs are not on the PCI" in raised(
         PlanError, prepare, "gpus = 2", profile="smoke", only=("compute",)
     )
@@ -334,8 +346,14 @@ def test_more_gpus_declared_than_seen(prepare: Callable[..., PreparedRun], tree:
     # whichever of them is asked for
     for asked in ("0", "2"):
         assert words.message(prepare(text, gpus=(asked,)).alarm[0]).startswith(short)
-    with pytest.raises(PlanError, match=r"1 of 3 GPUs is not on the PCI bus .*gpu\.present too"):
-        prepare(text, only=("compute",), gpus=("2",))
+    assert_raises(
+        PlanError,
+        prepare,
+        text,
+        only=("compute",),
+        gpus=("2",),
+        match=r"1 of 3 GPUs is not on the PCI bus .*gpu\.present too",
+    )
 
 
 def test_more_gpus_seen_than_declared(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
@@ -406,11 +424,12 @@ basis = "x16 slots"
     assert any("of single GPUs and of pairs" in words.text(one) for one in made.plan.not_tested)
     slip = text.replace("copy_h2d", "copy_h2f")  # told all the same, in its own line
     line = slip[: slip.index("copy_h2f")].count("\n") + 3
-    with pytest.raises(
+    assert_raises(
         MachineFileError,
+        prepare,
+        slip,
         match=f"line {line}: limit .number 1..measurement: a limit for copy_h2f, which no",
-    ):
-        prepare(slip)
+    )
     assert "a waiver names the check computer, which" in raised(
         MachineFileError, prepare, text.replace("compute", "computer", 1)
     )
@@ -862,8 +881,12 @@ def test_a_share_that_leaves_too_little_for_each_thread_is_refused(
 
 
 def test_the_refusal_of_a_share_names_its_line(prepare: Callable[..., PreparedRun]) -> None:
-    with pytest.raises(MachineFileError, match=r"line \d+: memory.test_share: 0.0001 leaves"):
-        prepare("[memory]\ntest_share = 0.0001\n")
+    assert_raises(
+        MachineFileError,
+        prepare,
+        "[memory]\ntest_share = 0.0001\n",
+        match=r"line \d+: memory.test_share: 0.0001 leaves",
+    )
 
 
 def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
@@ -1102,8 +1125,7 @@ def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> Non
         ("pass", r"could not be collected \(ended with exit code 0 .*\): install it again"),
     ):
         monkeypatch.setattr(context, "argv", lambda _, code=code: [*PYTHON, code])
-        with pytest.raises(PreparationError, match=told):
-            planning.collect(Path("/"))
+        assert_raises(PreparationError, planning.collect, Path("/"), match=told)
 
 
 @collects
@@ -1117,8 +1139,7 @@ def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.M
             until(lambda: orphans.find(run_id), "the collection has its environment")
             raise SysfsError("no CPU is shown")
 
-    with pytest.raises(SysfsError):
-        beside()
+    assert_raises(SysfsError, beside)
     assert not orphans.find(run_id)
 
 
@@ -1201,8 +1222,7 @@ def test_a_core_that_is_there_or_should_be_may_be_named(
 def test_what_does_not_fit_the_checks_is_told_with_its_line(
     prepare: Callable[..., PreparedRun], declared: str, told: str
 ) -> None:
-    with pytest.raises(MachineFileError, match=rf"box\.toml, line {told}"):
-        prepare(declared)
+    assert_raises(MachineFileError, prepare, declared, match=rf"box\.toml, line {told}")
 
 
 def test_checks_of_a_sites_own_are_planned_with_their_limits(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from refusal import raised
+from refusal import assert_raises, raised
 
 from acceptance import resources
 from acceptance.core.plan import Reduction
@@ -116,5 +116,4 @@ def test_a_file_that_is_wrong(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "profiles.toml"
     assert "No such file" in raised(ProfileError, profile.read, file)
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(ProfileError, match=rf"profiles\.toml: .*{told}"):
-        profile.read(file)
+    assert_raises(ProfileError, profile.read, file, match=rf"profiles\.toml: .*{told}")

@@ -23,6 +23,7 @@ from boxes import BOXES
 from gpu_machine import device, machine
 from known import known
 from msgspec.structs import replace
+from refusal import assert_raises
 from runs import judged, known_provenance, machine_root, sealed, write_segment, write_views
 
 from acceptance import resources
@@ -608,8 +609,9 @@ def test_another_card_fails_every_run_until_it_is_accepted(born: Path, root: Pat
             "accept RUN --replace",
         ):
             assert text in told
-    with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
-        accepted(born, root, "four")
+    assert_raises(
+        BaselineRefused, accepted, born, root, "four", match=r"is FAIL, .*gpu1 is another part"
+    )
     done = accepted(born, root, "four", again=True)
     assert done.baseline.certificate.set_aside[0].startswith("gpu1 is another part")
     assert run(born, root, "five", other).verdict == "PASS"

@@ -15,7 +15,7 @@ import pytest
 from cases import each
 from product_session import forked
 from raising import raising
-from refusal import raised
+from refusal import assert_raises, raised
 from site_box import SiteBox
 
 from acceptance import resources
@@ -137,8 +137,12 @@ def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may give a folder to another user")
     os.chown(box.folder.parent, 12345, -1)
-    with pytest.raises(FolderError, match=r"runs: copy the checks to a folder of your own$"):
-        site_folder.read(box.folder)
+    assert_raises(
+        FolderError,
+        site_folder.read,
+        box.folder,
+        match=r"runs: copy the checks to a folder of your own$",
+    )
 
 
 CARD = resources.locate("models") / "geforce-rtx-4090.toml"
@@ -215,8 +219,9 @@ def test_a_folder_that_can_be_listed_and_not_entered(
         return stat(self, **how)
 
     monkeypatch.setattr(Path, "stat", refused)
-    with pytest.raises(FolderError, match=r"sheets/\w+: cannot be read \(Permission denied\): put"):
-        read(sheets)
+    assert_raises(
+        FolderError, read, sheets, match=r"sheets/\w+: cannot be read \(Permission denied\): put"
+    )
 
 
 def _link(place: Path, folder: int = 0o777, file: int = 0o644) -> None:
@@ -304,8 +309,7 @@ def test_sheets_that_are_refused(sheets: Path, name: str) -> None:
 
 def test_the_cure_of_a_linked_sheet_changes_that_file_alone(sheets: Path) -> None:
     _link(sheets, 0o755, 0o666)
-    with pytest.raises(FolderError, match=r" chmod go-w \S+/shared/x\.toml$"):
-        read(sheets)
+    assert_raises(FolderError, read, sheets, match=r" chmod go-w \S+/shared/x\.toml$")
 
 
 def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,11 +318,9 @@ def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) 
         os.chown(sheets / "models" / CARD.name, 65534, 65534)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
-    with pytest.raises(
-        FolderError,
-        match=r"belongs to \w+, who could set limits: chown .*, or copy",
-    ):
-        read(sheets)
+    assert_raises(
+        FolderError, read, sheets, match=r"belongs to \w+, who could set limits: chown .*, or copy"
+    )
 
 
 ROOT = Path("/")
@@ -413,10 +415,13 @@ def test_every_mistake_is_told_with_file_and_line(forked_box: SiteBox) -> None:
         (own,) = [one for one in found.mistakes if re.match(rf"{stem}\.py\b", one)]
         assert re.search(told, own), own
         assert stem == "empty" or re.match(rf"{stem}\.py, line \d+: ", own), own
-    with pytest.raises(
-        SiteMistakes, match=r"22 mistakes, so nothing was started: .*; and 12 more$"
-    ):
-        site_collection.collect(forked_box.folder, ROOT)
+    assert_raises(
+        SiteMistakes,
+        site_collection.collect,
+        forked_box.folder,
+        ROOT,
+        match=r"22 mistakes, so nothing was started: .*; and 12 more$",
+    )
 
 
 def test_a_wrong_family_is_told(forked_box: SiteBox) -> None:
