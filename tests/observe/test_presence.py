@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from machine_tree import NO_DMI, Programs, Tree, completed
 from thoroughness import some
 from worded import worded
 
-from acceptance.core.message import Message, Text, Value
+from acceptance.core.message import Message, Text
 from acceptance.core.parts import Gpu
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import GpuProcess, Inventory, NvmlAnswer, NvmlDevice
@@ -36,10 +35,7 @@ LIBRARY = nvml.failed_answer(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    tree = Tree(tmp_path)
-    tree.cpus([(0,)])
-    tree.memory(16)
-    return tree
+    return bare(tmp_path)
 
 
 def known(*addresses: str, error: str | None = None, code: int | None = None) -> NvmlAnswer:
@@ -59,65 +55,135 @@ def layers(tree: Tree, answer: NvmlAnswer) -> tuple[Any, ...]:
         observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
     )
     told = tuple(
-        replace(one, what=words.text(one.what), found=told_value(one.found)) for one in seen
+        replace(
+            one,
+            what=words.text(one.what),
+            found=words.message(Message("clauses", {"why": one.found})),
+        )
+        for one in seen
     )
     assert [looked.what for looked in told] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
     return told
 
 
-def told_value(found: Value) -> str:
-    return words.message(Message("clauses", {"why": found}))
+FIRST, SECOND = "gpu0 (0000:01:00.0, 10de:2684)", "gpu1 (0000:02:00.0, 10de:2684)"
 
 
-def cures(looked: Sequence[PresenceLayer]) -> list[Message | None]:
-    return [one.cure for one in looked]
+ONE, TWO = ("0000:01:00.0",), ("0000:01:00.0", "0000:02:00.0")
 
 
-def test_all_is_well(tree: Tree) -> None:
-    addresses = [tree.gpu(1), tree.gpu(2)]
-    tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
-    seen = layers(tree, known(*addresses))
-    assert cures(seen) == [None, None, None, None]
-    assert seen[0].found == "2 GPUs: gpu0 (0000:01:00.0, 10de:2684), gpu1 (0000:02:00.0, 10de:2684)"
-    assert seen[1].found == "version 570.86.15 is loaded"
-    assert seen[3].found == "driver 570.86.15, 2 GPUs"
+NODE, BOTH = ("nvidia0", "nvidiactl", "nvidia-uvm"), ("nvidia0", "nvidia1", "nvidiactl")
 
 
-def test_nothing_on_the_bus(tree: Tree) -> None:
-    bus, driver, nodes, library = layers(tree, LIBRARY)
-    assert bus == PresenceLayer("PCI bus", "no NVIDIA device", presence.NOT_ON_THE_BUS)
-    assert "Above 4G decoding" in words.message(presence.NOT_ON_THE_BUS)
-    assert (driver.cure, nodes.cure, library.cure) == (presence.BUS_FIRST,) * 3
-    assert nodes.found == "none"
+FREE: dict[str, Any] = {"driver": None}
 
 
-def test_nothing_on_the_bus_though_the_driver_is_there(tree: Tree) -> None:
-    tree.driver()
-    assert cures(layers(tree, known())) == [presence.NOT_ON_THE_BUS, *[presence.BUS_FIRST] * 3]
+NOUVEAU: dict[str, Any] = {"driver": "nouveau"}
 
 
-def test_the_sound_function_alone_is_no_gpu(tree: Tree) -> None:
-    tree.gpu(1, function=1, class_code="0x040300", driver=None)
-    bus = layers(tree, LIBRARY)[0]
-    assert bus.found == "no GPU, only other NVIDIA functions: 0000:01:00.1 class 0403"
+SOUND: dict[str, Any] = {"function": 1, "class_code": "0x040300", "driver": None}
 
 
-def test_one_card_has_fallen_off_the_bus(tree: Tree) -> None:
-    tree.gpu(1)
-    tree.gpu(2, dead=True)
-    tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
-    seen = layers(
-        tree,
-        known(
-            "0000:01:00.0",
-            "0000:02:00.0",
-            error="NVML says: GPU is lost",
-            code=nvml_call.GPU_IS_LOST,
+NO_BUS = (presence.NOT_ON_THE_BUS, *[presence.BUS_FIRST] * 3)
+
+
+ANY = object()  # a cure that another case asks for
+
+
+@each(
+    "cards, module, nodes, answer, found, due",
+    [
+        (
+            {1: {}, 2: {}},
+            None,
+            BOTH,
+            known(*TWO),
+            {
+                0: f"2 GPUs: {FIRST}, {SECOND}",
+                1: "version 570.86.15 is loaded",
+                3: "driver 570.86.15, 2 GPUs",
+            },
+            (None,) * 4,
         ),
-    )
-    assert seen[0].found == "1 of 2 do not answer (rev ff): gpu1 (0000:02:00.0, 10de:2684)"
-    assert (seen[0].cure, seen[3].cure) == (presence.FALLEN_OFF, presence.FALLEN_OFF)
-    assert seen[3].found.startswith("GPU 0: NVML says: GPU is lost; GPU 1: ")
+        ({1: {}}, None, NODE, known(*ONE), {0: f"1 GPU: {FIRST}", 3: "driver 570.86.15, 1 GPU"},
+         (None,) * 4),
+        ({}, None, None, LIBRARY, {0: "no NVIDIA device", 2: "none"}, NO_BUS),
+        ({}, None, NODE, known(), {}, NO_BUS),
+        ({1: SOUND}, None, None, LIBRARY,
+         {0: "no GPU, only other NVIDIA functions: 0000:01:00.1 class 0403"}, NO_BUS),
+        (
+            {1: {}, 2: {"dead": True}},
+            None,
+            BOTH,
+            known(*TWO, error="NVML says: GPU is lost", code=nvml_call.GPU_IS_LOST),
+            {
+                0: f"1 of 2 do not answer (rev ff): {SECOND}",
+                3: "GPU 0: NVML says: GPU is lost; GPU 1: NVML says: GPU is lost",
+            },
+            (presence.FALLEN_OFF, ANY, ANY, presence.FALLEN_OFF),
+        ),
+        ({1: NOUVEAU}, "nouveau", None, LIBRARY,
+         {1: "nouveau is loaded instead of NVIDIA's driver"},
+         (ANY, presence.NOUVEAU, presence.DRIVER_FIRST, presence.DRIVER_FIRST)),
+        ({1: NOUVEAU}, "nouveau", NODE, LIBRARY, {1: "held by another driver: gpu0 by nouveau"},
+         (ANY, presence.NOUVEAU, ANY, ANY)),
+        ({1: {"driver": "vfio-pci"}}, None, NODE, known(),
+         {1: "held by another driver: gpu0 by vfio-pci"},
+         (ANY, Message("gpu_release_cure"), ANY, ANY)),
+        (
+            {1: {}, 2: FREE},
+            None,
+            NODE,
+            known(*ONE),
+            {
+                1: f"version 570.86.15 is loaded but does not drive {SECOND}",
+                2: "/dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl; "
+                "2 GPUs need as many /dev/nvidiaN, and /dev/nvidiactl",
+                3: f"driver 570.86.15 does not know {SECOND}",
+            },
+            (None, Message("nvrm_lines_cure"), presence.NODES, Message("driver_refusal_cure")),
+        ),
+        *(
+            ({1: {}}, None, NODE, answer, {}, (ANY, ANY, ANY, cure))
+            for answer, cure in (
+                (nvml.failed_answer("mismatch", nvml_call.VERSION_MISMATCH), presence.MISMATCH),
+                (LIBRARY, presence.LIBRARY),
+                (nvml.failed_answer("NVML did not end in its time: the driver hangs"),
+                 presence.HUNG),
+                (known(*ONE, error="NVML says: Unknown Error", code=999), presence.HUNG),
+                (known(*ONE, error="NVML says: no", code=nvml_call.NO_PERMISSION),
+                 presence.NODES_CLOSED),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_what_each_layer_shows(
+    tmp_path: Path,
+    cards: dict[int, dict[str, Any]],
+    module: str | None,
+    nodes: tuple[str, ...] | None,
+    answer: NvmlAnswer,
+    found: dict[int, str],
+    due: tuple[object, ...],
+) -> None:
+    tree = bare(tmp_path)
+    for bus, more in cards.items():
+        tree.gpu(bus, **more)
+    if module is not None:
+        tree.write("proc/modules", f"{module} 1 0 - Live 0x0\n")
+    if nodes is not None:
+        tree.driver(nodes=nodes)
+    seen = layers(tree, answer)
+    assert {at: seen[at].found for at in found} == found
+    assert [ANY if cure is ANY else one.cure for one, cure in zip(seen, due, strict=True)] == [*due]
+
+
+def bare(root: Path) -> Tree:
+    """A machine without GPUs."""
+    tree = Tree(root)
+    tree.cpus([(0,)])
+    tree.memory(16)
+    return tree
 
 
 def test_a_card_that_could_not_be_asked(tree: Tree) -> None:
@@ -127,33 +193,6 @@ def test_a_card_that_could_not_be_asked(tree: Tree) -> None:
         layers(tree, LIBRARY)[0].found
         == "the configuration space cannot be read of gpu0 (0000:01:00.0, 10de:2684)"
     )
-
-
-def test_nouveau_holds_the_card(tree: Tree) -> None:
-    tree.gpu(1, driver="nouveau")
-    tree.write("proc/modules", "nouveau 1 0 - Live 0x0\n")
-    seen = layers(tree, LIBRARY)
-    assert seen[1] == PresenceLayer(
-        "kernel driver", "nouveau is loaded instead of NVIDIA's driver", presence.NOUVEAU
-    )
-    assert (seen[2].cure, seen[3].cure) == (presence.DRIVER_FIRST, presence.DRIVER_FIRST)
-
-
-def test_nouveau_holds_one_card_beside_the_driver(tree: Tree) -> None:
-    tree.gpu(1, driver="nouveau")
-    tree.write("proc/modules", "nouveau 1 0 - Live 0x0\n")
-    tree.driver()
-    assert layers(tree, LIBRARY)[1] == PresenceLayer(
-        "kernel driver", "held by another driver: gpu0 by nouveau", presence.NOUVEAU
-    )
-
-
-def test_a_card_kept_for_a_virtual_machine(tree: Tree) -> None:
-    tree.gpu(1, driver="vfio-pci")
-    tree.driver()
-    driver = layers(tree, known())[1]
-    assert driver.found == "held by another driver: gpu0 by vfio-pci"
-    assert "vfio" in words.message(driver.cure)
 
 
 @pytest.mark.parametrize(
@@ -170,18 +209,6 @@ def test_no_driver_with_and_without_secure_boot(tree: Tree, byte: bytes, cure: M
     )
 
 
-def test_the_driver_does_not_take_one_card(tree: Tree) -> None:
-    tree.gpu(1)
-    tree.gpu(2, driver=None)
-    tree.driver()
-    seen = layers(tree, known("0000:01:00.0"))
-    assert "does not drive gpu1 (0000:02:00.0" in seen[1].found
-    assert seen[2].found.endswith("2 GPUs need as many /dev/nvidiaN, and /dev/nvidiactl")
-    assert seen[2].cure == presence.NODES
-    assert seen[3].found == "driver 570.86.15 does not know gpu1 (0000:02:00.0, 10de:2684)"
-    assert None not in cures(seen[1:])
-
-
 def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.gpu(1)
     tree.driver()
@@ -191,35 +218,6 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
     )
     assert seen[2].found == "this user may not open /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl"
     assert (seen[2].cure, seen[3].cure) == (presence.NODES_CLOSED, presence.NODES_CLOSED)
-
-
-@pytest.mark.parametrize(
-    ("answer", "cure"),
-    [
-        (nvml.failed_answer("mismatch", nvml_call.VERSION_MISMATCH), presence.MISMATCH),
-        (LIBRARY, presence.LIBRARY),
-        (nvml.failed_answer("NVML did not end within its time: the driver hangs"), presence.HUNG),
-        (known("0000:01:00.0", error="NVML says: Unknown Error", code=999), presence.HUNG),
-        (
-            known("0000:01:00.0", error="NVML says: no", code=nvml_call.NO_PERMISSION),
-            presence.NODES_CLOSED,
-        ),
-    ],
-)
-def test_what_nvml_answers(tree: Tree, answer: NvmlAnswer, cure: Message) -> None:
-    tree.gpu(1)
-    tree.driver()
-    assert layers(tree, answer)[3].cure == cure
-
-
-def test_one_gpu_is_not_several(tree: Tree) -> None:
-    address = tree.gpu(1)
-    tree.driver()
-    seen = layers(tree, known(address))
-    assert (seen[0].found, seen[3].found) == (
-        "1 GPU: gpu0 (0000:01:00.0, 10de:2684)",
-        "driver 570.86.15, 1 GPU",
-    )
 
 
 DEAD: list[AbsenceKind | None] = ["dead", "dead"]
@@ -251,37 +249,23 @@ def answering(answer: NvmlAnswer) -> Inventory:
     return replace(empty(2), nvml=answer)
 
 
-def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(
-    tmp_path: Path,
-) -> None:
-    tree = Tree(tmp_path)
-    tree.cpus([(0,)])
-    tree.memory(16)
+def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(tree: Tree) -> None:
     tree.gpu(1, dead=True, driver=None)
     seen = look(tree, ())
-    assert kinds(seen) == ["dead"]
-    assert not is_withheld(seen, gpus(seen)[0])
+    assert (kinds(seen), is_withheld(seen, gpus(seen)[0])) == (["dead"], False)
 
 
 @each(
-    "driver, loaded, expected",
-    [
-        ("nouveau", False, "set-up"),
-        ("vfio-pci", True, "set-up"),
-        (None, False, "set-up"),
-        (None, True, "set-up"),
-    ],
+    "driver, loaded",
+    [("nouveau", False), ("vfio-pci", True), (None, False), (None, True)],
 )
-def test_a_card_without_nvidias_driver(
-    tmp_path: Path, driver: str | None, loaded: bool, expected: AbsenceKind
-) -> None:
-    tree = tree_of(tmp_path, 0) if loaded else Tree(tmp_path)
-    tree.cpus([(0,)])
-    tree.memory(16)
+def test_a_card_without_nvidias_driver(tmp_path: Path, driver: str | None, loaded: bool) -> None:
+    tree = bare(tmp_path)
+    if loaded:
+        tree.driver()
     tree.gpu(1, driver=driver)
     seen = look(tree, ())
-    assert kinds(seen) == [expected]
-    assert not is_withheld(seen, gpus(seen)[0])
+    assert (kinds(seen), is_withheld(seen, gpus(seen)[0])) == (["set-up"], False)
 
 
 @pytest.mark.parametrize(("model", "expected"), [("0x2684", "dead"), ("0x13c2", "set-up")])
