@@ -110,13 +110,6 @@ def test_what_a_disk_does_not_offer_is_absent() -> None:
     assert smart.faults(NOTHING) == ()
 
 
-@each("bit", range(8))
-def test_every_critical_warning_bit_alone(bit: int) -> None:
-    assert worded(smart.faults(nvme(critical_warning=1 << bit))) == (
-        f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}",
-    )
-
-
 def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
     health = ata(
         attribute(5, "Reallocated_Sector_Ct", "3 (0 12)"),
@@ -262,16 +255,6 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
     assert worded(smart.faults(failing)) == ("8 sectors waiting to be reallocated",)
 
 
-def refused(status: int, *messages: str, **parts: Any) -> str:
-    document = {
-        "smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]},
-        **parts,
-    }
-    with pytest.raises(SmartUnreadable) as caught:
-        smart.parse(json.dumps(document), status)
-    return str(caught.value)
-
-
 def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> SmartUnreadable:
     told = [{"string": one, "severity": "error"} for one in messages]
     document = {
@@ -361,6 +344,13 @@ WHY = [
         "not_permitted",
         "health_switched_off",
     ),
+    (
+        4,
+        ("SMART Disabled. Use option -s with argument 'on' to enable it.",),
+        {},
+        "not_permitted",
+        None,
+    ),
     # it failed to answer
     (2, (f"{OPEN}No such device",), {}, "no_answer", "disk_gone"),
     (2, (f"{OPEN}No such file or directory",), {}, "no_answer", "disk_gone"),
@@ -394,6 +384,7 @@ def test_why_a_disk_has_no_report(
     found = lack(status, *messages, **parts)
     assert found.why == why
     assert code in (None, found.message.code)
+    assert isinstance(found, smart.DiskVanished) == (code == "disk_gone")
 
 
 @each(
@@ -414,25 +405,14 @@ def test_a_volume_names_the_option_for_its_members(
     assert lack(2, *messages, **parts).message.values["option"] == f"-d {option},N"
 
 
-def test_support_that_is_no_table_is_refused() -> None:
-    assert "smart_support" in raised(UnreadableOutput, lack, 2, smart_support=1)
-
-
 def test_a_disk_that_cannot_be_asked() -> None:
-    assert "run rigproof with sudo" in refused(
-        2, "Smartctl open device: /dev/sda failed: Permission denied"
+    assert "run rigproof with sudo" in str(
+        lack(2, "Smartctl open device: /dev/sda failed: Permission denied")
     )
-    assert "Unable to detect device type" in refused(1, "/dev/vda: Unable to detect device type")
+    assert "Unable to detect device type" in str(lack(1, "/dev/vda: Unable to detect device type"))
     # Bits 0 and 1 win over whatever else the document holds.
-    assert "exit code 2" in refused(2, smart_status={"passed": True})
-    assert "no SMART data" in refused(0, device={"name": "/dev/sda"})
-
-
-@pytest.mark.parametrize("lost", ["No such device", "No such file or directory"])
-def test_a_disk_whose_node_is_gone_has_vanished(lost: str) -> None:
-    messages = [{"string": f"Smartctl open device: /dev/nvme0n1 failed: {lost}"}]
-    text = json.dumps({"smartctl": {"exit_status": 2, "messages": messages}})
-    assert_raises(smart.DiskVanished, smart.parse, text, 2)
+    assert "exit code 2" in str(lack(2, smart_status={"passed": True}))
+    assert "no SMART data" in str(lack(0, device={"name": "/dev/sda"}))
 
 
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
@@ -483,6 +463,26 @@ def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
             '{"smartctl": {"exit_status": 0}, "ata_smart_attributes": {"table": [{"id": 5}]}}',
             "without name or raw value",
         ),
+        ('{"smartctl": {"exit_status": 0}, "smart_support": 1}', "smart_support"),
+        # the last would count, and the first may tell of the fault
+        (
+            '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": false, "passed": true}}',
+            "no JSON",
+        ),
+        *(
+            (f'{{"smartctl": {{"exit_status": 0, "messages": {messages}}}}}', "not a table")
+            for messages in ("1", '"x"', "[1]", '[["x"]]')
+        ),
+        *(
+            (
+                '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": '
+                + "[" * depth
+                + "]" * depth
+                + "}}",
+                ".",
+            )
+            for depth in range(200, 1000, 40)
+        ),
     ],
 )
 def test_other_texts_are_refused(text: str, why: str) -> None:
@@ -500,38 +500,9 @@ def test_recordings(name: str, status: int, why: str) -> None:
     assert_raises(SmartUnreadable, smart.parse, (RECORDINGS / name).read_text(), status, match=why)
 
 
-def test_a_key_that_comes_twice_is_refused() -> None:
-    """The last would count, and the first may tell of the fault."""
-    text = json.dumps({"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}})
-    assert "no JSON" in raised(
-        UnreadableOutput, smart.parse, text.replace('"passed"', '"passed": false, "passed"'), 0
-    )
-
-
-@each("messages", [1, "x", [1], [["x"]]])
-def test_messages_of_another_form_are_refused(messages: object) -> None:
-    assert "not a table" in raised(
-        UnreadableOutput,
-        smart.parse,
-        json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}),
-        0,
-    )
-
-
 def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
     assert "(asleep)" in raised(SmartUnreadable, smart.parse, json.dumps(document), 0)
-
-
-@each("depth", range(200, 1000, 40))
-def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
-    deep = "[" * depth + "]" * depth
-    assert_raises(
-        UnreadableOutput,
-        smart.parse,
-        '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}",
-        0,
-    )
 
 
 # --- growth ---
@@ -788,6 +759,10 @@ def sata_log(form: str, **counts: int) -> dict[str, Any]:
     "health, faults",
     [
         (nvme(media_errors=7), ("7 media errors",)),
+        *(
+            (nvme(critical_warning=1 << bit), (f"critical warning: {worded(said)}",))
+            for bit, said in enumerate(smart.CRITICAL_WARNINGS)
+        ),
         (
             nvme(critical_warning=0b1100),
             tuple(f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}" for bit in (2, 3)),
@@ -844,6 +819,7 @@ def sata_log(form: str, **counts: int) -> dict[str, Any]:
     ],
     told=[
         "media errors though the status passed",
+        *(f"critical warning {bit} alone" for bit in range(8)),
         "two critical warnings at once",
         "a spare at its threshold",
         "a spare below its threshold",
@@ -947,14 +923,6 @@ def sas_errors(*kinds: str) -> Health:
 )
 def test_what_a_report_has_no_more(before: Health, after: Health, lost: tuple[str, ...]) -> None:
     assert smart.lost(before, after) == lost
-
-
-def test_smart_that_is_switched_off_by_smartctls_own_error() -> None:
-    told = [{"string": "SMART Disabled. Use option -s with argument 'on' to enable it."}]
-    document = {"smartctl": {"exit_status": 4, "messages": told}}
-    with pytest.raises(SmartUnreadable) as raised:
-        smart.parse(json.dumps(document), 4)
-    assert raised.value.gap.why == "not_permitted"
 
 
 def test_unreadable_data_that_only_a_log_of_the_run_tells() -> None:
