@@ -43,12 +43,6 @@ def test_one_socket_with_two_threads_a_core(tree: Tree) -> None:
     assert (seen.governor, seen.max_mhz, seen.virtualised) == ("performance", 5700.0, False)
 
 
-def test_two_sockets(tree: Tree) -> None:
-    tree.cpus([(core, core + 76) for core in range(76)], sockets=2)
-    seen = cpu.read(tree.root)
-    assert (seen.sockets, seen.cores, seen.threads) == (2, 76, 152)
-
-
 TWO = (CoreGroup("socket0", ((0, 4), (1, 5))), CoreGroup("socket1", ((2, 6), (3, 7))))
 ONE = (CoreGroup("socket0", ((0, 4), (1, 5), (2, 6), (3, 7))),)
 
@@ -229,9 +223,5 @@ def test_arm_has_no_flag_so_firmware_may_name_a_virtual_machine(
     grace(tree)
     tree.files("sys/class/dmi/id", sys_vendor=vendor, product_name=product)
     assert cpu.read(tree.root).virtualised is virtual
-
-
-def test_a_flags_line_without_the_flag_decides_against_the_firmwares_name(tree: Tree) -> None:
-    tree.cpus([(0,)])
-    tree.files("sys/class/dmi/id", sys_vendor="QEMU")
+    tree.cpus([(0,)])  # a line of flags without that flag decides against the firmware's name
     assert cpu.read(tree.root).virtualised is False

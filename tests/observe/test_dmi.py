@@ -232,11 +232,8 @@ def test_what_the_firmware_did_not_fill_in_is_absent(text: str) -> None:
         HEAD + module(0x11, Manufacturer=text, Serial_Number=text, Part_Number=text)
     ).dimms
     assert (dimm.manufacturer, dimm.serial, dimm.part_number) == (None, None, None)
-
-
-def test_old_firmware_has_no_configured_speed() -> None:
-    (dimm,) = dmi.parse(HEAD + module(0x11, Configured_Memory_Speed=None)).dimms
-    assert dimm.configured_mts is None
+    (old,) = dmi.parse(HEAD + module(0x11, Configured_Memory_Speed=None)).dimms
+    assert old.configured_mts is None
 
 
 @given(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,8 +96,7 @@ def back(seen: Inventory, folder: Path) -> machine_file.Machine:
 
 
 @each("build", [vm, tower, with_a_card_that_has_fallen_off, bare])
-def test_every_draft_reads_back(tmp_path: Path, build: object) -> None:
-    assert callable(build)
+def test_every_draft_reads_back(tmp_path: Path, build: Callable[[Path], Inventory]) -> None:
     seen = build(tmp_path / "root")
     found = back(seen, tmp_path)
     cards = len([function for function in seen.pci if function.is_display])

@@ -220,11 +220,6 @@ def sata(root: Path, link: str = "link1", **files: str) -> None:
     tree.write(f"sys/devices/{ATA}/{link}/dev{number}.0/ata_device/dev{number}.0/id", rows + "\n")
 
 
-def test_sata(tmp_path: Path) -> None:
-    sata(tmp_path)
-    assert disk_links.read(disk("sda", "sata"), tmp_path) == SataLink(3.0, 6.0, 6.0)
-
-
 @each(
     "word, most",
     [("850e", 6.0), ("8506", 3.0), ("0002", 1.5), ("0000", None), ("ffff", None)],
