@@ -102,8 +102,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | fold_properties expect/every_limit",
         "declared": "fleet/fleet_ending machine/declared_facts",
         "disk_error": "disk_error | tools/fio tools/stress_ng tools/stressapptest",
-        "dtype": "dtype | expect/architecture expect/expect_compute expect/limit_lint"
-        " expect/sheet",
+        "dtype": "dtype | expect/architecture expect/expect_compute expect/limit_lint expect/sheet",
         "evidence": "record | journal/segment",
         "finding": "fold",
         "fold": "fold verdict_strays verdict_excused verdict_postponed"
