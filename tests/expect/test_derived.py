@@ -21,6 +21,7 @@ from worded import worded
 
 from acceptance import resources
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.core.parts import Core, Gpu, part
 from acceptance.expect import (
     architecture,
@@ -39,7 +40,6 @@ from acceptance.machine import disk_link, machine_file, pcie
 from acceptance.machine.disk_link import SataLink
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate(FILE)
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
@@ -202,11 +202,11 @@ def test_a_number_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: 
     assert found
     file = tmp_path / FILE
     file.write_text(changed, encoding="utf-8")
-    assert_raises(DataFileError, resources.read, file, Book, match=FILE)
+    assert_raises(SetupError, resources.read, file, Book, match=FILE)
 
 
 def test_a_quantity_that_the_file_does_not_have_is_an_error() -> None:
-    assert_raises(DataFileError, derived.book().rows, "of nothing", match=FILE)
+    assert_raises(SetupError, derived.book().rows, "of nothing", match=FILE)
 
 
 @each(
@@ -224,7 +224,7 @@ def test_a_limit_that_is_asked_for_in_vain_is_an_error(
 ) -> None:
     where = (Gpu(0), "x") if find is derived.floors else (Gpu(0),)
     assert_raises(
-        DataFileError,
+        SetupError,
         list,
         find(of, *where, Amount(), names=names),
         match=f"^{FILE}: {told}: install rigproof again$",

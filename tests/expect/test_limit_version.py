@@ -14,9 +14,9 @@ from refusal import raised
 
 from acceptance import resources
 from acceptance.core.limit_set import SiteSheet
+from acceptance.core.message import SetupError
 from acceptance.expect import limit_version
 from acceptance.expect.limit_version import CHANGED, Recorded
-from acceptance.resources import DataFileError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
@@ -84,7 +84,7 @@ def test_limits_that_somebody_changed_have_no_version_of_ours(copied: Path) -> N
     changed, other = limit_version.shipped()
     assert (changed, other != digest) == (version + CHANGED, True)
     (copied / "noise.toml").write_text("x = [", encoding="utf-8")
-    assert "noise.toml: " in raised(DataFileError, limit_version.digest)
+    assert "noise.toml: " in raised(SetupError, limit_version.digest)
 
 
 def test_the_script_writes_another_version(copied: Path) -> None:

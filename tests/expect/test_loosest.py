@@ -15,7 +15,7 @@ from thoroughness import ALL
 
 from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.waiver import Waiver
 from acceptance.expect import declaration, loosest, measurements, plan_builder
@@ -31,7 +31,6 @@ from acceptance.machine.machine_file import (
     DeclaredMemory,
     Machine,
 )
-from acceptance.resources import DataFileError
 
 SHIPPED = measurements.shipped()
 OWN = Message("override_in", {"file": "box.toml"})
@@ -405,5 +404,5 @@ def test_a_wrong_file(tmp_path: Path, old: str, new: str) -> None:
     text = resources.locate(loosest.FILE).read_text(encoding="utf-8")
     (tmp_path / loosest.FILE).write_text(text.replace(old, new, 1), encoding="utf-8")
     assert_raises(
-        DataFileError, resources.read, tmp_path / loosest.FILE, loosest.Book, match=loosest.FILE
+        SetupError, resources.read, tmp_path / loosest.FILE, loosest.Book, match=loosest.FILE
     )

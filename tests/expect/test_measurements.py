@@ -15,6 +15,7 @@ from refusal import raised
 
 from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.expect import loosest, measurements
 from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds
@@ -26,7 +27,6 @@ from acceptance.expect.measurements import (
     Season,
     Sense,
 )
-from acceptance.resources import DataFileError
 
 SHIPPED = measurements.shipped()
 
@@ -291,17 +291,17 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_in_a_family_is_told(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(DataFileError, match=told) as caught:
+    with pytest.raises(SetupError, match=told) as caught:
         families(tmp_path, a=text)
     assert str(caught.value).startswith("a.toml: ")
 
 
 def test_a_name_of_two_families_and_a_folder_without_any_are_told(tmp_path: Path) -> None:
     assert "holds no family: install rigproof again" in raised(
-        DataFileError, measurements.read, tmp_path
+        SetupError, measurements.read, tmp_path
     )
     assert "b.toml: rate_a: stands twice, first in a" in raised(
-        DataFileError, families, tmp_path, a=FIRST, b=FIRST
+        SetupError, families, tmp_path, a=FIRST, b=FIRST
     )
 
 

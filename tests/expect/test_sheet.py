@@ -18,13 +18,13 @@ from acceptance import resources
 from acceptance.core.criterion import Within
 from acceptance.core.dtype import gemm_names
 from acceptance.core.judgement import judge_due
+from acceptance.core.message import SetupError
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured
 from acceptance.expect import architecture, sheet, sheet_figures
 from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.sheet import LOCAL_COPY, Published, Sheet, SheetLimit, find
-from acceptance.resources import DataFileError
 from acceptance.wording import words
 
 FOLDER = resources.locate("models")
@@ -243,14 +243,14 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
     text = H100.read_text(encoding="utf-8")
     assert text.count(old) == 1
     wrong = tmp_path / "wrong.toml"
-    assert told in refusal(sheet.read, wrong, text.replace(old, new), DataFileError)
+    assert told in refusal(sheet.read, wrong, text.replace(old, new), SetupError)
 
 
 def test_only_a_peak_is_suggested_for_what_is_no_peak(tmp_path: Path) -> None:
     text = H100.read_text(encoding="utf-8")
     for key, told in (("fp6", "did you mean"), ("sm", "exempt.sm is no peak of this sheet")):
         wrong = text.replace("[doubtful]", f'[exempt]\n{key} = "x"\n[doubtful]')
-        said = refusal(sheet.read, tmp_path / "wrong.toml", wrong, DataFileError)
+        said = refusal(sheet.read, tmp_path / "wrong.toml", wrong, SetupError)
         assert (told in said, "mean sm" in said) == (True, False)
 
 
@@ -271,7 +271,7 @@ def test_a_published_rate_may_be_the_peak_and_needs_one(tmp_path: Path) -> None:
     assert sheet.read(file).published("layer_bert")[-1].tflops == 756
     v100 = (FOLDER / "v100-sxm2-16gb.toml").read_text(encoding="utf-8")
     row = TRAINING.replace('"f16"', '"bf16"').replace("[100, 200]", "[0.1, 0.2]")
-    said = refusal(sheet.read, file, f"{v100}\n{row}", DataFileError)
+    said = refusal(sheet.read, file, f"{v100}\n{row}", SetupError)
     assert "0.2 TFLOP/s are more than the peak of bf16" in said
 
 
@@ -284,14 +284,14 @@ def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
 
 
 def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    assert_raises(DataFileError, sheet.read, tmp_path / "none.toml", match=r"^none.toml: ")
+    assert_raises(SetupError, sheet.read, tmp_path / "none.toml", match=r"^none.toml: ")
     (tmp_path / "sheet.toml").write_bytes(b"\xff")
-    assert_raises(DataFileError, sheet.read_all, tmp_path, match=r"^sheet.toml: ")
+    assert_raises(SetupError, sheet.read_all, tmp_path, match=r"^sheet.toml: ")
 
 
 def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "architectures.toml").write_text("no sheet", encoding="utf-8")
-    assert_raises(DataFileError, sheet.read_all, tmp_path, match=r"holds no model sheet$")
+    assert_raises(SetupError, sheet.read_all, tmp_path, match=r"holds no model sheet$")
 
 
 @each("path", sorted(FOLDER.glob("*.toml")), told=lambda path: path.name)
@@ -451,12 +451,12 @@ def test_a_wrong_row_names_file_and_key(tmp_path: Path, old: str, new: str, told
     text = H100_NVL.read_text(encoding="utf-8")
     assert text.count(old) == 1
     wrong = tmp_path / "wrong.toml"
-    assert told in refusal(sheet.read, wrong, text.replace(old, new), DataFileError)
+    assert told in refusal(sheet.read, wrong, text.replace(old, new), SetupError)
 
 
 def test_a_cool_limit_without_a_hot_one_is_refused(tmp_path: Path) -> None:
     text = H100_NVL.read_text(encoding="utf-8")
     begin = text.index(FIRST)
     hot = text[:begin] + text[text.index("[[limit]]", begin + 1) :]
-    said = refusal(sheet.read, tmp_path / "wrong.toml", hot, DataFileError)
+    said = refusal(sheet.read, tmp_path / "wrong.toml", hot, SetupError)
     assert "gemm_f64_short: gemm_f64 and it stand together or not at all" in said

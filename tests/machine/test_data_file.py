@@ -11,6 +11,7 @@ from cases import each
 from refusal import assert_raises, raised
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -87,7 +88,7 @@ def test_what_travels_in_the_package_goes_first(
 ) -> None:
     monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "acceptance")
     assert "data file 'models' is missing: install rigproof again" in raised(
-        resources.DataFileError, resources.locate, "models"
+        SetupError, resources.locate, "models"
     )
     (tmp_path / "fixtures/models").mkdir(parents=True)
     assert resources.locate("models") == tmp_path / "fixtures/models"

@@ -13,6 +13,7 @@ from cases import each
 
 from acceptance import resources
 from acceptance.core.declared import Declared, OwnLimit
+from acceptance.core.message import UserError
 from acceptance.fleet import ending
 from acceptance.machine import declared_disks, machine_file
 from acceptance.machine.declared_facts import declared
@@ -165,7 +166,7 @@ def read(path: Path, text: str) -> Machine:
     ],
 )
 def test_what_cannot_be_new_is_refused(text: str, line: int, why: str, tmp_path: Path) -> None:
-    with pytest.raises(machine_file.MachineFileError) as caught:
+    with pytest.raises(UserError) as caught:
         read(tmp_path / "machine.toml", text)
     assert f"line {line}: " in str(caught.value)
     assert why in str(caught.value)

@@ -6,9 +6,10 @@ import gpu_machine
 from cases import each
 from refusal import assert_raises, raised
 
+from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
 from acceptance.machine import gpu_selection
-from acceptance.machine.gpu_selection import Job, SelectionError
+from acceptance.machine.gpu_selection import Job
 from acceptance.wording import words
 
 UUIDS = ("GPU-a0000000-1", "GPU-a0000000-2", "GPU-b0000000-3", None)
@@ -33,7 +34,7 @@ def test_cuda_counts_the_gpus_that_are_due_in_their_order() -> None:
 @each("value", ["0", "", "GPU-1", "-1"])
 def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
     assert_raises(
-        SelectionError,
+        UserError,
         gpu_selection.refuse_outside,
         (),
         {"CUDA_VISIBLE_DEVICES": value},
@@ -108,7 +109,7 @@ def test_the_gpus_of_a_job(
 def test_a_job_without_gpus_on_a_machine_that_has_some(visible: str) -> None:
     job = Job("7", visible, True)
     assert_raises(
-        SelectionError,
+        UserError,
         gpu_selection.names_of_job,
         job,
         FOUND,
@@ -121,7 +122,7 @@ def test_a_job_without_gpus_on_a_machine_that_has_some(visible: str) -> None:
 @each("visible", ["3", "MIG-1", "GPU-a", "0,", "\u0663"])
 def test_a_word_of_a_job_that_names_no_gpu(visible: str) -> None:
     assert_raises(
-        SelectionError,
+        UserError,
         gpu_selection.names_of_job,
         Job("7", visible, True),
         FOUND,
@@ -173,14 +174,14 @@ def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
     ],
 )
 def test_words_that_name_no_gpu(word: str, count: int, told: str) -> None:
-    assert told in raised(SelectionError, gpu_selection.names, (word,), FOUND, count)
+    assert told in raised(UserError, gpu_selection.names, (word,), FOUND, count)
 
 
 def test_a_word_that_says_nothing_names_not_even_the_only_gpu() -> None:
     for word in ("", "GPU", "GPU-"):
         assert "no GPU has this index or UUID: gpu0 GPU-a0000000-1" in raised(
-            SelectionError, gpu_selection.names, (word,), FOUND[:1], 1
+            UserError, gpu_selection.names, (word,), FOUND[:1], 1
         )
     assert "no GPU has this index or UUID: no GPU reports a UUID" in raised(
-        SelectionError, gpu_selection.names, ("GPU-a",), FOUND[3:], 1
+        UserError, gpu_selection.names, ("GPU-a",), FOUND[3:], 1
     )

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance import resources
+from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
 from acceptance.core.waiver import Waiver
 from acceptance.machine import machine_file
-from acceptance.machine.machine_file import DeclaredDisk, Machine, MachineFileError, key_error
+from acceptance.machine.machine_file import DeclaredDisk, Machine, key_error
 
 EVERYTHING = Path(__file__).with_name("everything.toml")
 HEAD = 'schema = 1\nname = "box"\n'
@@ -150,7 +151,7 @@ WAIVER = '[[waiver]]\nmeasurement = "heat"\ncomponent = "gpu0"\nreason = "known"
 def refused(folder: Path, content: bytes) -> str:
     file = folder / "box.toml"
     file.write_bytes(content)
-    with pytest.raises(MachineFileError) as caught:
+    with pytest.raises(UserError) as caught:
         machine_file.read(file)
     sentence = str(caught.value)
     assert sentence.startswith(f"{file}")
@@ -581,7 +582,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         (tmp_path / "none.toml", "No such file or directory"),
         (tmp_path, "it is a folder, not a file"),
     ):
-        with pytest.raises(MachineFileError) as caught:
+        with pytest.raises(UserError) as caught:
             machine_file.read(file)
         told = f"{file}: cannot be read ({why}): give the path of a machine file with --machine"
         assert str(caught.value) == told
@@ -645,7 +646,7 @@ def holds(text: str) -> None:
         told = None
         try:
             machine_file.read(file)
-        except MachineFileError as error:
+        except UserError as error:
             told = str(error)
         assert told is None or re.fullmatch(rf"{re.escape(str(file))}(, line \d+)?: \S.*", told)
 

@@ -11,9 +11,9 @@ from cases import each
 from refusal import assert_raises
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 from acceptance.expect import limit_version
 from acceptance.machine.thresholds import FILE, Thresholds, thresholds
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate(FILE).read_text(encoding="utf-8")
 
@@ -78,4 +78,4 @@ def test_every_number_is_read_and_in_the_digest(tmp_path: Path, place: tuple[str
 def test_a_threshold_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / FILE
     path.write_text(SHIPPED.replace(old, new), encoding="utf-8")
-    assert_raises(DataFileError, resources.read, path, Thresholds, match=FILE)
+    assert_raises(SetupError, resources.read, path, Thresholds, match=FILE)

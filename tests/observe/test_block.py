@@ -8,7 +8,8 @@ from machine_tree import Tree
 from refusal import assert_raises, raised
 
 from acceptance.observe import block
-from acceptance.observe.block import BlockError, Moved, between, parse, table
+from acceptance.observe.block import Moved, between, parse, table
+from acceptance.observe.sysfs import SysfsError
 
 # Linux 6.18, a virtual disk.
 VDA = (
@@ -38,7 +39,7 @@ def test_the_counters_of_a_disk(line: str, moved: Moved) -> None:
     ["", "1 2 3", "1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 x 8 9 10 11", "1 2 -3 4 5 6 7 8 9 1 1"],
 )
 def test_a_short_or_foreign_line(line: str) -> None:
-    assert "counters of a disk are not understood" in raised(BlockError, parse, line)
+    assert "counters of a disk are not understood" in raised(SysfsError, parse, line)
 
 
 def test_the_table_of_all_devices() -> None:
@@ -48,14 +49,14 @@ def test_the_table_of_all_devices() -> None:
 
 @each("text", ["254 0\n", f"254 0 vda {VDA}\n254 0 vda {VDA}\n", "254 0 vda 1 2 3\n"])
 def test_a_table_that_is_none(text: str) -> None:
-    assert "not understood: 254 0" in raised(BlockError, table, text)
+    assert "not understood: 254 0" in raised(SysfsError, table, text)
 
 
 def test_the_disks_are_read_by_name(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.write("sys/class/block/vda/stat", f"{VDA}\n")
     assert block.read(["vda"], tree.root) == {"vda": SEEN}
-    assert "sdb is gone" in raised(BlockError, block.read, ["vda", "sdb"], tree.root)
+    assert "sdb is gone" in raised(SysfsError, block.read, ["vda", "sdb"], tree.root)
 
 
 def test_an_nvme_disk_that_is_counted_on_its_ways(tmp_path: Path) -> None:
@@ -115,4 +116,4 @@ def test_flushes_are_unknown_where_one_disk_does_not_count_them() -> None:
     ],
 )
 def test_a_disk_that_was_away(after: dict[str, Moved], told: str) -> None:
-    assert_raises(BlockError, between, {"a": Moved(1, 2, 3, 4, 5)}, after, match=told)
+    assert_raises(SysfsError, between, {"a": Moved(1, 2, 3, 4, 5)}, after, match=told)

@@ -10,8 +10,8 @@ from refusal import assert_raises, raised
 
 from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.observe import dmi
-from acceptance.observe.dmi import DmiUnreadable
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 GIB = 1 << 30
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/dmidecode"
@@ -307,7 +307,7 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
     cut = data.draw(st.integers(0, len(text)))
     try:
         seen = dmi.parse(text[:cut])
-    except (DmiUnreadable, UnreadableOutput):
+    except (NotMeasurable, UnreadableOutput):
         return
     assert [dimm.slot for dimm in seen.dimms] == [dimm.slot for dimm in whole.dimms]
 
@@ -345,7 +345,7 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
 def test_tables_that_cannot_be_read_are_never_no_modules(
     text: str, returncode: int, why: str
 ) -> None:
-    assert_raises(DmiUnreadable, dmi.parse, text, returncode, match=why)
+    assert_raises(NotMeasurable, dmi.parse, text, returncode, match=why)
 
 
 WHOLE = HEAD + array(0x10, 1) + module(0x11)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 from refusal import raised
 
+from acceptance.core.message import UserError
 from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
 from acceptance.machine import inventory as machine_inventory
@@ -328,9 +329,9 @@ def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path:
     file = tmp_path / "machine.toml"
     file.write_text("mine")
     assert "machine.toml: is there already and is not overwritten: give another name" in raised(
-        draft.DraftError, draft.write, some_tower, file
+        UserError, draft.write, some_tower, file
     )
     assert file.read_text() == "mine"
     assert "cannot be written (No such file or directory): give another place" in raised(
-        draft.DraftError, draft.write, some_tower, tmp_path / "nowhere/machine.toml"
+        UserError, draft.write, some_tower, tmp_path / "nowhere/machine.toml"
     )

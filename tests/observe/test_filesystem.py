@@ -11,7 +11,8 @@ from refusal import assert_raises, raised
 
 from acceptance.machine.filesystem import Filesystem
 from acceptance.observe import filesystem
-from acceptance.observe.filesystem import FilesystemError, holder, mounts
+from acceptance.observe.filesystem import holder, mounts
+from acceptance.observe.sysfs import SysfsError
 
 ROOT = "27 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n"
 
@@ -198,7 +199,7 @@ def test_a_loop_device_may_lie_in_ram(tree: Tree) -> None:
 
 def test_a_device_that_sysfs_does_not_have(tree: Tree) -> None:
     assert_raises(
-        FilesystemError,
+        SysfsError,
         on,
         tree,
         "ext4",
@@ -209,10 +210,10 @@ def test_a_device_that_sysfs_does_not_have(tree: Tree) -> None:
 
 
 def test_no_mountinfo(tree: Tree) -> None:
-    assert_raises(FilesystemError, filesystem.local, tree.root)
+    assert_raises(SysfsError, filesystem.local, tree.root)
     assert filesystem.on_disks(tree.root) == ()
     assert "mount /proc" in raised(
-        FilesystemError, filesystem.read, tree.root.parent / "data", tree.root
+        SysfsError, filesystem.read, tree.root.parent / "data", tree.root
     )
 
 
@@ -257,7 +258,7 @@ def test_in_a_changed_root_only_its_own_mounts_are_listed() -> None:
     listed = mounts("30 27 8:1 / /data rw - ext4 /dev/sda1 rw\n")
     assert holder(PurePosixPath("/data/x"), listed).source == "/dev/sda1"
     assert "no mount of /proc/self/mountinfo holds /home" in raised(
-        FilesystemError, holder, PurePosixPath("/home"), listed
+        SysfsError, holder, PurePosixPath("/home"), listed
     )
 
 
@@ -274,7 +275,7 @@ def test_in_a_changed_root_only_its_own_mounts_are_listed() -> None:
     ],
 )
 def test_a_line_that_is_no_mount(line: str) -> None:
-    assert line in raised(FilesystemError, mounts, ROOT + line + "\n")
+    assert line in raised(SysfsError, mounts, ROOT + line + "\n")
 
 
 def test_the_filesystems_of_the_disks(tree: Tree) -> None:

@@ -12,7 +12,8 @@ from refusal import assert_raises, raised
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
-from acceptance.observe.kmsg import KernelLogUnreadable, Kmsg, KmsgRecord
+from acceptance.observe.kmsg import Kmsg, KmsgRecord
+from acceptance.wording.errors import NotMeasurable
 
 TEXT = "6,0,1000000,-;first\n SUBSYSTEM=pci\n4,1,2500000,c;two\\x0alines\n"
 
@@ -122,7 +123,7 @@ def test_overwritten_records_are_reported(root: Path, monkeypatch: pytest.Monkey
         assert [record.text for record in log.read_new()] == ["x"]
         assert log.lost
         answers.append(errno.EIO)
-        assert "Input/output error" in raised(KernelLogUnreadable, log.read_new)
+        assert "Input/output error" in raised(NotMeasurable, log.read_new)
 
 
 def test_a_flood_ends_with_the_batch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +136,7 @@ def test_a_flood_ends_with_the_batch(root: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_rubbish_is_no_silence(root: Path) -> None:
     (root / "dev/kmsg").write_text("rubbish\n")
-    with Kmsg(root) as log, pytest.raises(KernelLogUnreadable, match="rubbish"):
+    with Kmsg(root) as log, pytest.raises(NotMeasurable, match="rubbish"):
         log.read_new()
 
 
@@ -153,7 +154,7 @@ def test_what_cannot_be_opened_names_the_cure(
 ) -> None:
     monkeypatch.setattr(os, "open", raising(OSError(number, os.strerror(number))))
     assert_raises(
-        KernelLogUnreadable,
+        NotMeasurable,
         Kmsg,
         root,
         match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}",
@@ -161,14 +162,14 @@ def test_what_cannot_be_opened_names_the_cure(
 
 
 def test_a_machine_without_it(tmp_path: Path) -> None:
-    assert "on the host" in raised(KernelLogUnreadable, Kmsg, tmp_path)
+    assert "on the host" in raised(NotMeasurable, Kmsg, tmp_path)
 
 
 @pytest.mark.tools
 def test_the_real_one() -> None:
     try:
         log = Kmsg(since="boot")
-    except KernelLogUnreadable as unreadable:
+    except NotMeasurable as unreadable:
         pytest.skip(str(unreadable))
     with log:
         records = log.read_new()

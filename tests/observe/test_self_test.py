@@ -10,6 +10,7 @@ from worded import worded
 from acceptance.observe import self_test, smart
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 
 def parse(status: int = 0, **parts: Any) -> SelfTests:
@@ -161,9 +162,9 @@ def test_disks_without_self_tests() -> None:
     assert ata(able=False) == none
     assert parse(ata_smart_data={"self_test": {"status": {"value": 0}}}) == none
     assert "a command to the disk failed" in raised(
-        smart.SmartUnreadable, parse, 4, smart_status={"passed": True}
+        NotMeasurable, parse, 4, smart_status={"passed": True}
     )
-    assert "exit code 2" in raised(smart.SmartUnreadable, parse, 2, smart_status={"passed": True})
+    assert "exit code 2" in raised(NotMeasurable, parse, 2, smart_status={"passed": True})
 
 
 NEW, OLD = nvme_row(hours=900), nvme_row(hours=800)

@@ -11,8 +11,9 @@ from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.observe import smart
-from acceptance.observe.smart import Health, SmartUnreadable
+from acceptance.observe.smart import Health
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
 NOTHING = Health(
@@ -207,9 +208,9 @@ def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
     assert "a command to the disk failed or its answer had a wrong checksum" in raised(
-        SmartUnreadable, ata, status=4
+        NotMeasurable, ata, status=4
     )
-    assert "a command to the disk failed" in raised(SmartUnreadable, nvme, status=4)
+    assert "a command to the disk failed" in raised(NotMeasurable, nvme, status=4)
     assert worded(smart.faults(nvme(status=4, media_errors=7))) == ("7 media errors",)
     assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
 
@@ -236,7 +237,7 @@ def test_another_failed_command_proves_no_health() -> None:
         (SELF_TEST_LOG, "Read NVMe SMART/Health Information (NSID 0x1) failed: x"),
         ("Read NVMe Identify Controller failed: x",),
     ):
-        assert "a command to the disk failed" in raised(SmartUnreadable, failed_command, *messages)
+        assert "a command to the disk failed" in raised(NotMeasurable, failed_command, *messages)
     assert_raises(UnreadableOutput, failed_command, SELF_TEST_LOG, **{log: {"critical_warning": 0}})
 
 
@@ -248,20 +249,20 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
         {"scsi_grown_defect_list": 0},
         {"nvme_smart_health_information_log": {"media_errors": 0}},
     ):
-        assert "it tells no overall SMART status): " in raised(SmartUnreadable, parse, **parts)
+        assert "it tells no overall SMART status): " in raised(NotMeasurable, parse, **parts)
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
     failing = parse(ata_smart_attributes={"table": [{**pending, "raw": {"string": "8"}}]})
     assert worded(smart.faults(failing)) == ("8 sectors waiting to be reallocated",)
 
 
-def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> SmartUnreadable:
+def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> NotMeasurable:
     told = [{"string": one, "severity": "error"} for one in messages]
     document = {
         "smartctl": {"exit_status": status, "messages": told, "output": list(text)},
         **parts,
     }
-    with pytest.raises(SmartUnreadable) as caught:
+    with pytest.raises(NotMeasurable) as caught:
         smart.parse(json.dumps(document), status)
     return caught.value
 
@@ -497,12 +498,12 @@ def test_other_texts_are_refused(text: str, why: str) -> None:
     ],
 )
 def test_recordings(name: str, status: int, why: str) -> None:
-    assert_raises(SmartUnreadable, smart.parse, (RECORDINGS / name).read_text(), status, match=why)
+    assert_raises(NotMeasurable, smart.parse, (RECORDINGS / name).read_text(), status, match=why)
 
 
 def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
-    assert "(asleep)" in raised(SmartUnreadable, smart.parse, json.dumps(document), 0)
+    assert "(asleep)" in raised(NotMeasurable, smart.parse, json.dumps(document), 0)
 
 
 # --- growth ---

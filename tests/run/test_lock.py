@@ -15,8 +15,9 @@ import pytest
 from raising import raising
 from refusal import assert_raises, raised
 
+from acceptance.core.message import UserError
 from acceptance.run import lock
-from acceptance.run.lock import NAME, LockError, MachineBusy, MachineLock
+from acceptance.run.lock import NAME, MachineBusy, MachineLock
 
 HOLDER = """
 import sys, time
@@ -148,14 +149,14 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("text")
     (root / NAME).symlink_to(tmp_path / "precious")
     assert_raises(
-        LockError, take, root, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or fix"
+        UserError, take, root, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or fix"
     )
     assert (tmp_path / "precious").read_text() == "text"
 
 
 def test_a_folder_that_is_missing(tmp_path: Path) -> None:
     assert_raises(
-        LockError,
+        UserError,
         take,
         tmp_path,
         match=rf"lock files is missing: create {tmp_path}/run/lock \(mode 1777\)",
@@ -164,14 +165,14 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written(root: Path) -> None:
     (root / NAME).mkdir()
-    assert_raises(LockError, take, root, match=r"cannot be opened \(it is a folder, not a file\)")
+    assert_raises(UserError, take, root, match=r"cannot be opened \(it is a folder, not a file\)")
 
 
 def test_a_disk_that_is_full(root: Path) -> None:
     with MachineLock(root) as held:
         held._file, real = 1 << 30, held._file
         assert "rigproof.lock: cannot be written (Bad file descriptor): make room" in raised(
-            LockError, held.claim, Path("/x")
+            UserError, held.claim, Path("/x")
         )
         held._file = real
 
@@ -179,14 +180,14 @@ def test_a_disk_that_is_full(root: Path) -> None:
 def test_a_disk_that_is_full_when_it_is_taken(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as full:
         full.setattr(os, "pwrite", lambda *_: 3)
-        assert_raises(LockError, take, root, match=r"cannot be written \(No space left on device\)")
+        assert_raises(UserError, take, root, match=r"cannot be written \(No space left on device\)")
     take(root)
 
 
 def test_a_file_system_without_locks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))))
     assert_raises(
-        LockError,
+        UserError,
         take,
         root,
         match=r"cannot be locked \(No locks available\): put it on a local disk",

@@ -28,7 +28,7 @@ from worded import worded
 
 from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError, UserError
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.expect import gpu_limits, gpu_names, measurements
@@ -36,7 +36,6 @@ from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT
 from acceptance.journal import provenance
 from acceptance.machine.gpu import gpus
-from acceptance.machine.gpu_selection import SelectionError
 from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, Memory, NvmlDevice
 from acceptance.machine.machine_file import (
     DeclaredCpu,
@@ -44,7 +43,6 @@ from acceptance.machine.machine_file import (
     DeclaredMemory,
     DeclaredPsu,
     Machine,
-    MachineFileError,
 )
 from acceptance.observe import draft
 from acceptance.observe.inventory import observe
@@ -53,9 +51,8 @@ from acceptance.process import command, orphans
 from acceptance.reports.progress import eta_s
 from acceptance.run import planning, scratch
 from acceptance.run import profile as run_profile
-from acceptance.run.planning import PreparationError, PreparedRun
-from acceptance.run.profile import Profile, ProfileError
-from acceptance.run.site_collection import SiteMistakes
+from acceptance.run.planning import PreparedRun
+from acceptance.run.profile import Profile
 from acceptance.session import context
 from acceptance.station.options import Options
 from acceptance.wording import words
@@ -296,7 +293,7 @@ def test_a_declared_folder_that_cannot_be_used(
 ) -> None:
     (tmp_path / "link").symlink_to(stored)
     rows = f'[[scratch]]\npath = "{stored}"\n[[scratch]]\npath = "{tmp_path / "link"}"'
-    assert "box.toml, line 6: scratch (number 2).path: " in raised(MachineFileError, prepare, rows)
+    assert "box.toml, line 6: scratch (number 2).path: " in raised(UserError, prepare, rows)
     assert list(stored.iterdir()) == []
 
 
@@ -425,13 +422,13 @@ basis = "x16 slots"
     slip = text.replace("copy_h2d", "copy_h2f")  # told all the same, in its own line
     line = slip[: slip.index("copy_h2f")].count("\n") + 3
     assert_raises(
-        MachineFileError,
+        UserError,
         prepare,
         slip,
         match=f"line {line}: limit .number 1..measurement: a limit for copy_h2f, which no",
     )
     assert "a waiver names the check computer, which" in raised(
-        MachineFileError, prepare, text.replace("compute", "computer", 1)
+        UserError, prepare, text.replace("compute", "computer", 1)
     )
     tree.gpu(1)
     whole = prepare(text)
@@ -646,7 +643,7 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
         "whoever names GPUs asks for a part"
     )
     assert "--gpus 3: there is no gpu3: this machine has gpu0 to gpu2" in raised(
-        SelectionError, prepare, gpus=("3",)
+        UserError, prepare, gpus=("3",)
     )
     declared = prepare("gpu = [{count = 4}]", gpus=("3",))
     assert (declared.plan.gpus, due(declared, "gpu_answers")) == ((), [])
@@ -882,7 +879,7 @@ def test_a_share_that_leaves_too_little_for_each_thread_is_refused(
 
 def test_the_refusal_of_a_share_names_its_line(prepare: Callable[..., PreparedRun]) -> None:
     assert_raises(
-        MachineFileError,
+        UserError,
         prepare,
         "[memory]\ntest_share = 0.0001\n",
         match=r"line \d+: memory.test_share: 0.0001 leaves",
@@ -975,8 +972,8 @@ def test_mistakes_are_told_before_anything_is_looked_at(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:
     tree.write("proc/meminfo", "")  # looking would raise
-    assert "box.toml" in raised(MachineFileError, prepare, "gpus = -1")
-    assert "there is no profile 'quick'" in raised(ProfileError, prepare, profile="quick")
+    assert "box.toml" in raised(UserError, prepare, "gpus = -1")
+    assert "there is no profile 'quick'" in raised(UserError, prepare, profile="quick")
 
 
 # --- how much RAM is filled ---
@@ -1084,7 +1081,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def assert_full(temporary: object, why: str) -> None:
     told = f"no temporary file can be written in {temporary} ({why}): "
-    assert raised(PreparationError, planning.collect, Path("/")).startswith(told)
+    assert raised(SetupError, planning.collect, Path("/")).startswith(told)
 
 
 @collects
@@ -1125,7 +1122,7 @@ def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> Non
         ("pass", r"could not be collected \(ended with exit code 0 .*\): install it again"),
     ):
         monkeypatch.setattr(context, "argv", lambda _, code=code: [*PYTHON, code])
-        assert_raises(PreparationError, planning.collect, Path("/"), match=told)
+        assert_raises(SetupError, planning.collect, Path("/"), match=told)
 
 
 @collects
@@ -1149,7 +1146,7 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
     program = f"open('answer.json', 'wb').write({answer.encode('latin-1')!r})"
     monkeypatch.setattr(context, "argv", lambda _: [*PYTHON, program])
     assert "checks are not marked as they should be" in raised(
-        PreparationError, planning.collect, Path("/")
+        SetupError, planning.collect, Path("/")
     )
 
 
@@ -1222,7 +1219,7 @@ def test_a_core_that_is_there_or_should_be_may_be_named(
 def test_what_does_not_fit_the_checks_is_told_with_its_line(
     prepare: Callable[..., PreparedRun], declared: str, told: str
 ) -> None:
-    assert_raises(MachineFileError, prepare, declared, match=rf"box\.toml, line {told}")
+    assert_raises(UserError, prepare, declared, match=rf"box\.toml, line {told}")
 
 
 def test_checks_of_a_sites_own_are_planned_with_their_limits(
@@ -1248,13 +1245,13 @@ def test_checks_of_a_sites_own_are_planned_with_their_limits(
     (own,) = limits(prepare(f"gpus = 0\n{row}", checks=box.folder), "site_mount")
     assert own and own.high == 0.1  # noqa: PT018
     assert "give the folder of its checks with --checks" in raised(
-        MachineFileError, prepare, f"gpus = 0\n{row}"
+        UserError, prepare, f"gpus = 0\n{row}"
     )
     only = prepare("gpus = 0\n", checks=box.folder, only=("site",))
     assert [one.id for one in only.plan.checks] == ["site.mount.fast"]
     family.write_text(family.read_text().replace('"gpu"', '"rack"'))
     assert "'rack', which is no class of components" in raised(
-        SiteMistakes, prepare, "gpus = 0\n", checks=box.folder
+        UserError, prepare, "gpus = 0\n", checks=box.folder
     )
 
 
@@ -1273,7 +1270,7 @@ def test_gpu_models_are_declared_by_the_names_that_people_use(
     assert said('model = "4090"') == said('model = "RTX4090"') == ["gpu_model_read"]
     assert said('model = "4090 Laptop"') == ["gpu_model_like"], "once, of two cards"
     assert "box.toml, line 4: gpu (number 1).model: 'H100'" in raised(
-        MachineFileError, said, 'model = "H100"'
+        UserError, said, 'model = "H100"'
     )
 
 

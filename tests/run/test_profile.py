@@ -7,9 +7,10 @@ from cases import each
 from refusal import assert_raises, raised
 
 from acceptance import resources
+from acceptance.core.message import UserError
 from acceptance.core.plan import Reduction
 from acceptance.run import profile
-from acceptance.run.profile import BURN, SINGLE, Profile, ProfileError
+from acceptance.run.profile import BURN, SINGLE, Profile
 
 SHIPPED = profile.read(resources.locate("profiles.toml"))
 
@@ -49,7 +50,7 @@ def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
     for name, cure in (("acept", "did you mean accept?"), ("x", "choose one of smoke, accept")):
         assert f"there is no profile '{name}': {cure}" in raised(
-            ProfileError, profile.choose, SHIPPED, name
+            UserError, profile.choose, SHIPPED, name
         )
 
 
@@ -114,6 +115,6 @@ HEAD = "[x]\nsummary = 'x'\ncannot_detect = []\n"
 )
 def test_a_file_that_is_wrong(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "profiles.toml"
-    assert "No such file" in raised(ProfileError, profile.read, file)
+    assert "No such file" in raised(UserError, profile.read, file)
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert_raises(ProfileError, profile.read, file, match=rf"profiles\.toml: .*{told}")
+    assert_raises(UserError, profile.read, file, match=rf"profiles\.toml: .*{told}")

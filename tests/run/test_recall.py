@@ -39,7 +39,7 @@ from acceptance.core.record import Body, CheckEnded, Note, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline_file, drift_rules, location, night_file, noise
-from acceptance.history.errors import BaselineRefused, HistoryError
+from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.machine.inventory import Inventory
@@ -51,6 +51,7 @@ from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall, RecalledPlan
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 PAIR = machine(device(0), device(1))
 # Both cards in each other's slot.
@@ -610,7 +611,7 @@ def test_another_card_fails_every_run_until_it_is_accepted(born: Path, root: Pat
         ):
             assert text in told
     assert_raises(
-        BaselineRefused, accepted, born, root, "four", match=r"is FAIL, .*gpu1 is another part"
+        WordedUserError, accepted, born, root, "four", match=r"is FAIL, .*gpu1 is another part"
     )
     done = accepted(born, root, "four", again=True)
     assert done.baseline.certificate.set_aside[0].startswith("gpu1 is another part")

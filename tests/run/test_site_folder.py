@@ -19,12 +19,11 @@ from refusal import assert_raises, raised
 from site_box import SiteBox
 
 from acceptance import resources
+from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE, Component
 from acceptance.expect.site_sheets import SiteSheetError
 from acceptance.process import command
 from acceptance.run import sheet_folder, site_collection, site_folder
-from acceptance.run.safe_folder import FolderError
-from acceptance.run.site_collection import SiteMistakes
 
 
 @pytest.fixture
@@ -115,12 +114,12 @@ def test_what_is_refused(name: str, tmp_path_factory: pytest.TempPathFactory) ->
         spoil(box.folder)
     finally:
         os.umask(old)
-    assert told in raised(FolderError, site_folder.read, box.folder)
+    assert told in raised(UserError, site_folder.read, box.folder)
 
 
 def test_text_that_is_not_utf_8(box: SiteBox) -> None:
     (box.folder / "mount.toml").write_bytes(b"a = 1\n\xff")
-    with pytest.raises(FolderError, match=r"mount.toml, line 2: is not UTF-8"):
+    with pytest.raises(UserError, match=r"mount.toml, line 2: is not UTF-8"):
         _ = site_folder.read(box.folder).checks
 
 
@@ -129,7 +128,7 @@ def test_files_of_somebody_else(box: SiteBox, monkeypatch: pytest.MonkeyPatch) -
     if box.folder.stat().st_uid == 0:  # root may always
         site_folder.read(box.folder)
         os.chown(box.folder / "mount.py", 12345, -1)
-    assert "chown -R 54321" in raised(FolderError, site_folder.read, box.folder)
+    assert "chown -R 54321" in raised(UserError, site_folder.read, box.folder)
 
 
 def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
@@ -138,7 +137,7 @@ def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
         pytest.skip("only root may give a folder to another user")
     os.chown(box.folder.parent, 12345, -1)
     assert_raises(
-        FolderError,
+        UserError,
         site_folder.read,
         box.folder,
         match=r"runs: copy the checks to a folder of your own$",
@@ -186,7 +185,7 @@ def test_which_folder(tmp_path: Path) -> None:
     assert sheet_folder.read(None, named=True) == ()
     # An empty folder is a mistake only where it was named.
     assert read(own, named=False) == []
-    assert "holds no sheet" in raised(FolderError, read, own)
+    assert "holds no sheet" in raised(UserError, read, own)
 
 
 def test_a_folder_that_may_not_be_seen_is_not_left_out(
@@ -195,7 +194,7 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
     """Else a user would be told PASS by other limits than root."""
     monkeypatch.setattr(Path, "lstat", raising(PermissionError(errno.EACCES, "Permission denied")))
     assert "sheets: cannot be read (Permission denied)" in raised(
-        FolderError, sheet_folder.find, None, tmp_path
+        UserError, sheet_folder.find, None, tmp_path
     )
     assert sheet_folder.find(Path("none"), tmp_path) is None
 
@@ -204,7 +203,7 @@ def test_a_folder_that_fails_while_it_is_listed(
     sheets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "scandir", raising(OSError(errno.ESTALE, "Stale file handle")))
-    assert "sheets: cannot be read (Stale file handle)" in raised(FolderError, read, sheets)
+    assert "sheets: cannot be read (Stale file handle)" in raised(UserError, read, sheets)
 
 
 def test_a_folder_that_can_be_listed_and_not_entered(
@@ -220,7 +219,7 @@ def test_a_folder_that_can_be_listed_and_not_entered(
 
     monkeypatch.setattr(Path, "stat", refused)
     assert_raises(
-        FolderError, read, sheets, match=r"sheets/\w+: cannot be read \(Permission denied\): put"
+        UserError, read, sheets, match=r"sheets/\w+: cannot be read \(Permission denied\): put"
     )
 
 
@@ -299,7 +298,7 @@ def test_sheets_that_are_refused(sheets: Path, name: str) -> None:
     above = sheets.parent.stat().st_mode
     spoil(sheets)
     try:
-        with pytest.raises((FolderError, SiteSheetError)) as refusal:
+        with pytest.raises((UserError, SiteSheetError)) as refusal:
             read(sheets)
     finally:
         sheets.parent.chmod(above)
@@ -309,7 +308,7 @@ def test_sheets_that_are_refused(sheets: Path, name: str) -> None:
 
 def test_the_cure_of_a_linked_sheet_changes_that_file_alone(sheets: Path) -> None:
     _link(sheets, 0o755, 0o666)
-    assert_raises(FolderError, read, sheets, match=r" chmod go-w \S+/shared/x\.toml$")
+    assert_raises(UserError, read, sheets, match=r" chmod go-w \S+/shared/x\.toml$")
 
 
 def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +318,7 @@ def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) 
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
     assert_raises(
-        FolderError, read, sheets, match=r"belongs to \w+, who could set limits: chown .*, or copy"
+        UserError, read, sheets, match=r"belongs to \w+, who could set limits: chown .*, or copy"
     )
 
 
@@ -350,7 +349,7 @@ def test_a_sound_folder(forked_box: SiteBox) -> None:
     assert site_collection.not_due(found, classes) == []
     assert len(site_collection.not_due(found, {"machine": ()})) == 2
     assert "no class of components" in raised(
-        SiteMistakes, site_collection.require_classes, found, {"cpu": ()}
+        UserError, site_collection.require_classes, found, {"cpu": ()}
     )
 
 
@@ -416,7 +415,7 @@ def test_every_mistake_is_told_with_file_and_line(forked_box: SiteBox) -> None:
         assert re.search(told, own), own
         assert stem == "empty" or re.match(rf"{stem}\.py, line \d+: ", own), own
     assert_raises(
-        SiteMistakes,
+        UserError,
         site_collection.collect,
         forked_box.folder,
         ROOT,
@@ -427,7 +426,7 @@ def test_every_mistake_is_told_with_file_and_line(forked_box: SiteBox) -> None:
 def test_a_wrong_family_is_told(forked_box: SiteBox) -> None:
     forked_box.wrong("mount", "high =", "hihg =", ".toml")
     assert "a mistake, so nothing was started: mount.toml, line 1" in raised(
-        SiteMistakes, site_collection.collect, forked_box.folder, ROOT
+        UserError, site_collection.collect, forked_box.folder, ROOT
     )
 
 
@@ -435,12 +434,12 @@ def test_a_file_that_ends_the_collection(forked_box: SiteBox) -> None:
     for end in ("sys.exit(3)", "os._exit(0)"):
         forked_box.wrong("mount", "import pytest", f"import os, sys; {end}")
         assert "the files could not be collected" in raised(
-            SiteMistakes, site_collection.collect, forked_box.folder, ROOT
+            UserError, site_collection.collect, forked_box.folder, ROOT
         )
 
 
 def test_torch_is_for_programs(forked_box: SiteBox) -> None:
     forked_box.wrong("mount", "import pytest", "import sys, pytest; sys.modules['torch'] = sys")
     assert "torch was loaded by one of these files" in raised(
-        SiteMistakes, site_collection.collect, forked_box.folder, ROOT
+        UserError, site_collection.collect, forked_box.folder, ROOT
     )
