@@ -96,14 +96,13 @@ _DECIDE: dict[str, dict[str, str]] = {
             "suites/watch_suite"
         ),
         "bounds": "past | history/reference_builder",
-        "collection": "expect/plan_builder expect/plan_lint | session/plugin session/collection"
+        "collection": "expect/plan_builder | session/plugin session/collection"
         " machine/gpu_selection | machine/shipped_machines",
         "criterion": "criterion | judgement verdict_excused fold verdict_strays"
         " | fold_properties expect/every_limit",
         "declared": "fleet/fleet_ending machine/declared_facts",
         "disk_error": "disk_error | tools/fio tools/stress_ng tools/stressapptest",
-        "dtype": "dtype | expect/architecture expect/expect_compute expect/limit_lint"
-        " expect/sheet_limits",
+        "dtype": "dtype | expect/architecture expect/expect_compute expect/limit_lint expect/sheet",
         "evidence": "record | journal/segment",
         "finding": "fold",
         "fold": "fold verdict_strays verdict_excused verdict_postponed"
@@ -118,11 +117,11 @@ _DECIDE: dict[str, dict[str, str]] = {
         "load_xid": "load_xid | side_by_side",
         "machine_facts": "baseline/change_rules | baseline/changes history/baseline",
         "message": "wording/words | fold",
-        "nearest": "nearest | machine/machine_errors cli/command_line",
+        "nearest": "nearest | machine/machine_file cli/command_line",
         "notes": "spans foreign_process load_xid | session/live_evidence",
         "past": "past drift | repeat history/reference_builder",
-        "plan": "expect/plan_builder expect/plan_lint | machine/shipped_machines run/planning",
-        "power_steps": "power_steps | run/open_step",
+        "plan": "expect/plan_builder | machine/shipped_machines run/planning",
+        "power_steps": "power_steps | run/unfinished",
         "record": "record | fold incident journal/reader journal/segment",
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
@@ -133,11 +132,11 @@ _DECIDE: dict[str, dict[str, str]] = {
         "version": "version",
         "spans": "spans side_by_side | history/compared_run"
         " | session/live_evidence verdict_strays fold",
-        "strict": "machine/machine_errors",
+        "strict": "machine/machine_file",
         "verdict": "fold verdict_strays verdict_excused verdict_postponed"
         " | repeat history/baseline incident session/live_evidence | fold_properties",
-        "waiver": "machine/machine_file machine/machine_errors"
-        " | expect/declaration expect/plan_builder expect/plan_lint"
+        "waiver": "machine/machine_file"
+        " | expect/declaration expect/plan_builder"
         " | machine/shipped_machines",
         "whole_run": (
             "fold verdict_strays verdict_postponed | repeat session/live_evidence | fold_properties"
@@ -190,30 +189,30 @@ _DECIDE: dict[str, dict[str, str]] = {
         "train/step_contract": "step_contract contract | tools/train_recordings suites/train_steps",
     },
     "expect": {
-        "architecture": "architecture | expect_compute expect_gpu limit_lint sheet_limits",
+        "architecture": "architecture | expect_compute expect_gpu limit_lint sheet",
         "basis": "sheet_figures | tools/read_sheet",
         "ceiling": "ceiling | machine/synthetic_machines training_limits",
         "collective": "collective_limits",
-        "collected": "plan_builder plan_lint | session/collection session/plugin",
+        "collected": "plan_builder | session/collection session/plugin",
         "components": "components",
-        "compute": "expect_compute | expect_gpu sheet_limits",
+        "compute": "expect_compute | expect_gpu sheet",
         "declaration": "declaration | every_limit machine/shipped_machines",
         "declared_inventory": "declared_inventory | machine/profiles_can_pass",
         "derived": "derived | expect_gpu ceiling",
         "disk_sheet": "disk_sheet | storage_limits",
-        "gpu": "expect_gpu | machine/shipped_machines sheet_limits",
+        "gpu": "expect_gpu | machine/shipped_machines sheet",
         "gpu_limits": "gpu_limits",
         "gpu_names": "gpu_names | run/planning",
         "gpu_pair": "expect_gpu | machine/shipped_machines machine/synthetic_machines",
-        "limit_book": "limits | plan_lint declaration expect_gpu",
+        "limit_book": "limits | plan_builder declaration expect_gpu",
         "limit_version": "limit_version",
-        "loosest": "loosest | every_limit plan_lint",
+        "loosest": "loosest | every_limit plan_builder",
         "measurements": "measurements",
         "parallel": "parallel_limits",
-        "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
+        "plan_builder": "plan_builder | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",
-        "sheet": "sheet | limit_lint sheet_limits architecture expect_gpu",
+        "sheet": "sheet | limit_lint architecture expect_gpu",
         "sheet_figures": "sheet_figures | tools/read_sheet sheet",
         "site_families": "site_families",
         "site_sheets": "site_sheets | run/site_sheet_runs",
@@ -235,9 +234,9 @@ _DECIDE: dict[str, dict[str, str]] = {
         "baseline": "baseline",
         "comparison": "comparison compared_run | circumstances clean_pairs",
         "drift_rules": "drift_rules | reference_builder",
-        "durations": "durations | run/recall_nights",
+        "durations": "durations | run/recall",
         "noise": "noise | comparison clean_pairs",
-        "queries": "queries | run/recall_nights",
+        "queries": "queries | run/recall",
         "reference_builder": "night_value | reference_builder core/drift core/past",
         "trend": "trend_report trend | reports/nights_report",
     },
@@ -247,16 +246,16 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "machine": {
         "channels": "channels | run/planning",
-        "declared_disks": "declared_disks | suites/suites",
+        "declared_disks": "declared_facts | suites/suites",
         "disk_link": "disk_link",
-        "machine_file": "expect/declaration machine_errors"
-        " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
+        "machine_file": "expect/declaration machine_file"
+        " | expect/every_limit expect/plan_builder"
         " | shipped_machines",
         "observation": "observation | history/compared_run history/circumstances",
-        "pcie": "pcie | expect/expect_gpu",
+        "pcie": "disk_link | expect/expect_gpu",
         "scratch_place": "scratch_place | run/scratch",
         "thresholds": "thresholds",
-        "toml_place": "toml_place | machine_errors",
+        "toml_place": "toml_place | machine_file",
     },
     "reports": {
         "advice": "advice",
@@ -276,7 +275,7 @@ _READ: dict[str, dict[str, str]] = {
         "raid": "raid | suites/storage_suite",
         "self_test": "self_test | suites/storage_suite",
         "smart": "smart disk_counts | storage",
-        "zfs": "zfs | suites/storage_suite",
+        "zfs": "raid | suites/storage_suite",
     },
     "tools": {
         "bandwidth_test": "bandwidth_test | every_parser log_prefix recordings",

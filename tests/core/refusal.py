@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,3 +16,22 @@ def refusal(read: Callable[[Path], object], path: Path, text: str, error: type[E
         read(path)
     assert str(refused.value).startswith(path.name)
     return str(refused.value)
+
+
+def raised(error: type[Exception], call: Callable[..., object], *given: Any, **named: Any) -> str:
+    """What the error says that a call must end with."""
+    with pytest.raises(error) as caught:
+        call(*given, **named)
+    return str(caught.value)
+
+
+def assert_raises(
+    error: type[Exception],
+    call: Callable[..., object],
+    *given: Any,
+    match: str | None = None,
+    **named: Any,
+) -> None:
+    """A call must end with this error, and its words match."""
+    with pytest.raises(error, match=match):
+        call(*given, **named)

@@ -10,7 +10,7 @@ import pytest
 from cases import each
 from known import known
 from published import CARDS, MORE, SUSTAINED
-from refusal import refusal
+from refusal import assert_raises, refusal
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, native_dtypes
@@ -163,6 +163,5 @@ def test_a_wrong_file_names_file_and_entry(tmp_path: Path, old: str, new: str, t
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"^a.toml: "):
-        architecture.read(tmp_path / "a.toml")
+    assert_raises(SetupError, architecture.read, tmp_path / "a.toml", match=r"^a.toml: ")
     assert refusal(architecture.read, tmp_path / "a.toml", "\ud800", SetupError)

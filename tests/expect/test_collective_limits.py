@@ -36,7 +36,6 @@ def entries(box: str, *names: int) -> dict[tuple[str, Component], Override]:
 
 
 def low(found: Override) -> float:
-    assert found.limit is not None, found.unlimited
     assert found.limit.low is not None
     return found.limit.low
 

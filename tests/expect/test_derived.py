@@ -15,6 +15,7 @@ import pytest
 from boxes import BOXES, Box
 from cases import each
 from known import known
+from refusal import assert_raises
 from synthetic_machines import inventory
 from worded import worded
 
@@ -201,13 +202,11 @@ def test_a_number_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: 
     assert found
     file = tmp_path / FILE
     file.write_text(changed, encoding="utf-8")
-    with pytest.raises(SetupError, match=FILE):
-        resources.read(file, Book)
+    assert_raises(SetupError, resources.read, file, Book, match=FILE)
 
 
 def test_a_quantity_that_the_file_does_not_have_is_an_error() -> None:
-    with pytest.raises(SetupError, match=FILE):
-        derived.book().rows("of nothing")
+    assert_raises(SetupError, derived.book().rows, "of nothing", match=FILE)
 
 
 @each(
@@ -224,8 +223,12 @@ def test_a_limit_that_is_asked_for_in_vain_is_an_error(
     find: Callable[..., Iterator[Override]], of: str, names: tuple[str, ...], told: str
 ) -> None:
     where = (Gpu(0), "x") if find is derived.floors else (Gpu(0),)
-    with pytest.raises(SetupError, match=f"^{FILE}: {told}: install rigproof again$"):
-        list(find(of, *where, Amount(), names=names))
+    assert_raises(
+        SetupError,
+        list,
+        find(of, *where, Amount(), names=names),
+        match=f"^{FILE}: {told}: install rigproof again$",
+    )
 
 
 def test_the_page_has_every_number() -> None:

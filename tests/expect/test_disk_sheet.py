@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from known import known
 from msgspec.structs import replace
-from refusal import refusal
+from refusal import assert_raises, raised, refusal
 
 from acceptance import resources
 from acceptance.core.message import SetupError
@@ -272,26 +272,27 @@ def test_one_of_several_patterns_is_enough(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"^a.toml: cannot be read .*: install rigproof again"):
-        disk_sheet.read(tmp_path / "a.toml")
+    assert_raises(
+        SetupError,
+        disk_sheet.read,
+        tmp_path / "a.toml",
+        match=r"^a.toml: cannot be read .*: install rigproof again",
+    )
     (tmp_path / "a.toml").write_bytes(b"\xff")
-    with pytest.raises(SetupError, match=r"^a.toml: "):
-        disk_sheet.read(tmp_path / "a.toml")
+    assert_raises(SetupError, disk_sheet.read, tmp_path / "a.toml", match=r"^a.toml: ")
 
 
 def test_a_name_of_two_sheets_is_refused(tmp_path: Path) -> None:
     sheet(tmp_path, NVME)
     sheet(tmp_path, NVME.replace('["A [0-9]"]', '["A [1-3]"]'), "b.toml")
     told = r"^a.toml, line 6: examples.0: 'A 1' is a name of b.toml too$"
-    with pytest.raises(SetupError, match=told):
-        disk_sheet.read_all(tmp_path)
+    assert_raises(SetupError, disk_sheet.read_all, tmp_path, match=told)
     sheet(tmp_path, SATA, "b.toml")
     assert [one.name for one in disk_sheet.read_all(tmp_path)] == ["A", "B"]
 
 
 def test_a_folder_without_sheets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="holds no disk sheet"):
-        disk_sheet.read_all(tmp_path)
+    assert "holds no disk sheet" in raised(SetupError, disk_sheet.read_all, tmp_path)
 
 
 def test_a_sheet_without_a_link_has_no_rate() -> None:

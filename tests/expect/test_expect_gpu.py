@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,7 +22,7 @@ from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.expect import derived, sheet
 from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
-from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.pcie import data_rate
 from acceptance.wording.words import text as told_of
@@ -67,26 +68,19 @@ def book(
     gpus: Sequence[GpuFacts], ways: Sequence[PairFacts] = (), sheets: Sequence[Sheet] = SHEETS
 ) -> LimitBook:
     entries = tuple(gpu_limits(gpus, ways, sheets))
-    named = [(entry.measurement, entry.component) for entry in entries]
-    assert len(set(named)) == len(named)
-    for entry in entries:
-        assert entry.component is not None
-        assert (entry.limit is None) != (entry.unlimited is None)
+    named = {(entry.measurement, entry.component) for entry in entries}
+    assert len(named) == len(entries)
+    assert all(component is not None for _, component in named)
+    assert all((entry.limit is None) != (entry.unlimited is None) for entry in entries)
     return LimitBook(entries)
 
 
 def held(found: LimitBook, measurement: str, component: Component = Gpu(0)) -> Limit:
-    entry = found.find(measurement, component)
-    assert entry is not None, (measurement, component)
-    assert entry.limit is not None, entry.unlimited
-    return entry.limit
+    return known(known(found.find(measurement, component)).limit)
 
 
 def unheld(found: LimitBook, measurement: str, component: Component = Gpu(0)) -> str:
-    entry = found.find(measurement, component)
-    assert entry is not None, (measurement, component)
-    assert entry.unlimited is not None, entry.limit
-    return told_of(entry.unlimited)
+    return told_of(known(known(found.find(measurement, component)).unlimited))
 
 
 def assert_graded(
@@ -115,34 +109,26 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
     model: str, gen: int, width: int, healthy: tuple[float, ...]
 ) -> None:
     found = book([seen(model, slot_link_gen=gen, slot_link_width=width)])
-    for name in derived.names("link"):
-        limit = held(found, name)
-        assert limit.unit == "GB/s"
-        for value in healthy:
-            assert limit.grade(value) == "pass"
-            assert limit.grade(value / 2) == "fail"  # half the lanes
-        for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
-            assert limit.grade(known(lesser)[0]) == "fail"
+    lesser = (data_rate(gen - 1, width), data_rate(gen, width // 2))
+    slow = [
+        *(value / 2 for value in healthy),
+        *(known(rate)[0] for rate in lesser),
+    ]  # half the lanes
+    grades = {**dict.fromkeys(healthy, "pass"), **dict.fromkeys(slow, "fail")}
+    assert_graded(found, **dict.fromkeys(derived.names("link"), grades))
+    assert {held(found, name).unit for name in derived.names("link")} == {"GB/s"}
 
 
 def test_every_copy_over_the_link_is_limited_by_it() -> None:
     """Each is measured by a program of its own: a copy without a limit could be any."""
-    derived = [
+    derived_ones = {
         one.measurement
         for one in book([seen("T4")]).entries
         if told_of(one.origin) == "derived from card and slot"
-    ]
-    assert sorted(derived) == [
-        *(
-            "bandwidth_test_d2h",
-            "bandwidth_test_h2d",
-            "copy_d2h",
-            "copy_h2d",
-            "copy_own_d2h",
-            "copy_own_h2d",
-        ),
-        *("gpu_link_gen", "gpu_link_width"),
-    ]
+    }
+    programs = ("bandwidth_test", "copy", "copy_own")
+    copies = {f"{name}_{way}" for name in programs for way in ("d2h", "h2d")}
+    assert derived_ones == {*copies, "gpu_link_gen", "gpu_link_width"}
 
 
 @pytest.mark.usefixtures("shares")
@@ -151,42 +137,23 @@ def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
     quarter does not.
     """
     found = book([seen("GeForce RTX 3090 Ti", slot_link_width=8)])
-    limit = held(found, "copy_h2d")
-    assert limit.low == 0.75 * 16 * 8 * 128 / 130 / 8
-    assert limit.grade(26.0 / 2) == "pass"
-    assert limit.grade(26.0 / 4) == "fail"
-    width = held(found, "gpu_link_width")
+    assert held(found, "copy_h2d").low == 0.75 * 16 * 8 * 128 / 130 / 8
+    assert_graded(found, copy_h2d={26.0 / 2: "pass", 26.0 / 4: "fail"})
+    width, copies = held(found, "gpu_link_width"), told_of(held(found, "copy_h2d").basis)
     assert (width.unit, width.low, width.high) == ("count", 8, None)
     told = "under load: the slot offers x8, the card x16: the slot limits"
     assert told_of(width.basis) == told
-    generation = held(found, "gpu_link_gen")
-    assert told_of(generation.basis) == "under load: card and slot both offer generation 4"
-    told = (
-        "0.75 x 15.8 GB/s = 0.75 x 16 GT/s x 8 lanes x 128/130 / 8; card and slot both offer "
-        "generation 4; the slot offers x8"
-    )
-    assert told_of(limit.basis).startswith(told)
+    assert copies.startswith("0.75 x 15.8 GB/s = 0.75 x 16 GT/s x 8 lanes x 128/130 / 8; card and")
 
 
 def test_box_e_shows_no_slot() -> None:
-    found = book(
-        [
-            seen(
-                "H200 SXM 141GB",
-                slot_link_gen=None,
-                slot_link_width=None,
-                nvlink_active=0,
-                nvlink_total=0,
-            )
-        ]
-    )
+    hidden: dict[str, Any] = {"slot_link_gen": None, "slot_link_width": None}
+    found = book([seen("H200 SXM 141GB", **hidden, nvlink_active=0, nvlink_total=0)])
     assert held(found, "gpu_link_gen").low == 5
     assert "a VM withholds it" in told_of(held(found, "gpu_link_width").basis)
     assert_graded(found, gpu_sm_count={132: "pass"}, gpu_memory_total={143771 / 1024: "pass"})
-    assert (
-        found.find("nvlink_active", Gpu(0)) is None
-    )  # the driver lists none there, so there is nothing to judge
-    assert found.find("nvlink_speed", Gpu(0)) is None
+    # the driver lists none there, so there is nothing to judge
+    assert not any(found.find(f"nvlink_{name}", Gpu(0)) for name in ("active", "speed"))
 
 
 @given(
@@ -222,13 +189,12 @@ def test_what_neither_side_shows_is_not_guessed() -> None:
     found = book([seen("T4", card_link_gen=None, slot_link_gen=None)])
     assert unheld(found, "gpu_link_gen").startswith("neither card nor slot shows what it can do")
     assert held(found, "gpu_link_width").low == 16
-    assert unheld(found, "copy_h2d").startswith(
-        "the link's generation and width are not both known"
-    )
-    assert unheld(
-        book([seen("T4", card_link_width=None, slot_link_width=None)]), "bandwidth_test_h2d"
-    )
-    assert unheld(book([seen("T4", card_link_gen=9, slot_link_gen=9)]), "copy_d2h")
+    assert "generation and width are not both known" in unheld(found, "copy_h2d")
+    for more in (
+        {"card_link_width": None, "slot_link_width": None},
+        {"card_link_gen": 9, "slot_link_gen": 9},
+    ):
+        assert unheld(book([seen("T4", **more)]), "bandwidth_test_h2d")
 
 
 # --- NVLink of one GPU ---
@@ -236,45 +202,35 @@ def test_what_neither_side_shows_is_not_guessed() -> None:
 
 @each("one", [one for one in SHEETS if one.nvlink], told=lambda one: one.name)
 def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
-    assert one.nvlink is not None
-    full = one.nvlink.full()
+    full, speed = one.nvlink.full(), one.nvlink.link_gbs
     # without a switch those of a whole card alone
     for active in range(full if one.p2p == "nvlink" else 1, full + 1):
-        found = book(
-            [seen(one.name, n, nvlink_active=active, nvlink_total=one.nvlink.links) for n in (0, 1)]
+        links = {"nvlink_active": active, "nvlink_total": one.nvlink.links}
+        found = book([seen(one.name, n, **links) for n in (0, 1)])
+        assert (held(found, "nvlink_active").low, held(found, "nvlink_active").high) == (full, full)
+        assert_graded(
+            found,
+            nvlink_active={full: "pass", full - 1: "fail"},
+            nvlink_speed={speed: "pass", speed / 2: "fail"},
         )
-        limit = held(found, "nvlink_active")
-        assert (limit.low, limit.high, limit.grade(full), limit.grade(full - 1)) == (
-            full,
-            full,
-            "pass",
-            "fail",
-        )
-        speed = one.nvlink.link_gbs
-        assert_graded(found, nvlink_speed={speed: "pass", speed / 2: "fail"})
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
+def whole(model: str) -> LimitBook:
+    """A card of this model with all its NVLinks."""
+    links = known(BY_NAME[model].nvlink)
+    return book([seen(model, nvlink_active=links.full(), nvlink_total=links.links)])
+
+
+@each(
+    "model, told",
     [
-        (
-            "RTX A6000",
-            (
-                "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_links in "
-                "the machine file"
-            ),
-        ),
-        (
-            "A100 SXM4 80GB",
-            "an A100 SXM4 80GB has 12 of its 12 NVLinks active on its board; nvlink_links in the",
-        ),
+        ("RTX A6000", "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_"),
+        ("A100 SXM4 80GB", "an A100 SXM4 80GB has 12 of its 12 NVLinks active on its board; nvli"),
     ],
 )
 def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
-    one = known(BY_NAME[model].nvlink)
-    found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
-    assert told_of(held(found, "nvlink_active").basis).startswith(told)
-    entry = known(found.find("nvlink_active", Gpu(0)))
+    entry = known(whole(model).find("nvlink_active", Gpu(0)))
+    assert told_of(known(entry.limit).basis).startswith(told)
     assert told_of(entry.origin) == f"sheet of {model}"
 
 
@@ -291,18 +247,17 @@ def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
     ],
 )
 def test_speeds_that_drivers_report_pass(model: str, reported: float) -> None:
-    one = known(BY_NAME[model].nvlink)
-    found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
-    assert held(found, "nvlink_speed").grade(reported) == "pass"
+    assert_graded(whole(model), nvlink_speed={reported: "pass"})
 
 
 def test_a_card_without_its_bridge_is_not_at_fault() -> None:
     """Three RTX A6000 of which two are bridged."""
-    gpus = [
-        seen("RTX A6000", n, nvlink_active=active, nvlink_total=4)
-        for n, active in enumerate((4, 4, 0))
-    ]
-    found = book(gpus)
+    found = book(
+        [
+            seen("RTX A6000", n, nvlink_active=active, nvlink_total=4)
+            for n, active in enumerate((4, 4, 0))
+        ]
+    )
     assert held(found, "nvlink_active", Gpu(1)).low == 4
     assert "no bridge is seen" in unheld(found, "nvlink_active", Gpu(2))
     assert found.find("nvlink_speed", "gpu2") is None
@@ -322,14 +277,12 @@ def test_links_of_unknown_models_are_recorded_only() -> None:
     reason = "no model sheet is that of NVIDIA Z9 with PCI id 10de:20b7"
     for name in ("nvlink_active", "nvlink_speed", "gpu_sm_count", "gpu_memory_total"):
         assert unheld(found, name).startswith(reason)
-    nameless = replace(stranger, model=None, device_id="10de:ffff")
-    assert unheld(book([nameless]), "gpu_sm_count").startswith(
-        "no model sheet is that of 10de:ffff with"
-    )
-    odd = seen("L4", nvlink_active=2, nvlink_total=2)
-    assert "knows of no NVLink" in unheld(book([odd]), "nvlink_active")
-    assert "knows of no NVLink" in unheld(book([odd]), "nvlink_speed")
-    assert found.find("copy_h2d", Gpu(0)) is not None
+    assert held(found, "copy_h2d")
+    nameless = book([replace(stranger, model=None, device_id="10de:ffff")])
+    assert unheld(nameless, "gpu_sm_count").startswith("no model sheet is that of 10de:ffff with")
+    odd = book([seen("L4", nvlink_active=2, nvlink_total=2)])
+    for name in ("nvlink_active", "nvlink_speed"):
+        assert "knows of no NVLink" in unheld(odd, name)
     assert book([seen("L4")]).find("nvlink_active", Gpu(0)) is None
 
 
@@ -359,21 +312,22 @@ def test_memory_as_drivers_show_it_passes(model: str, mib: int) -> None:
 
 @each("one", SHEETS, told=lambda one: one.name)
 def test_another_number_of_multiprocessors_fails(one: Sheet) -> None:
-    limit = held(book([seen(one.name)]), "gpu_sm_count")
-    assert [limit.grade(one.sm + step) for step in (-1, 0, 1)] == ["fail", "pass", "fail"]
+    grades = {one.sm - 1: "fail", one.sm: "pass", one.sm + 1: "fail"}
+    assert_graded(book([seen(one.name)]), gpu_sm_count=grades)
 
 
 def test_a_doubtful_fact_limits_nothing() -> None:
     told = {"sm": "144 or 148", "memory": "96 or 80", "nvlink": "12 or 18", "p2p": "not tried"}
     one = msgspec.structs.replace(BY_NAME["H100 SXM5 80GB"], doubtful=told)
     found = book([seen(one.name, 0), seen(one.name, 1)], pairs(2, 18, "ok"), [one])
-    assert "(144 or 148)" in unheld(found, "gpu_sm_count")
-    assert "(96 or 80)" in unheld(found, "gpu_memory_total")
-    assert "(12 or 18)" in unheld(found, "nvlink_active")
-    assert "(not tried)" in unheld(found, "p2p_supported", Pair(Gpu(0), Gpu(1)))
-    for name in ("gpu_sm_count", "gpu_memory_total", "nvlink_active"):
-        entry = known(found.find(name, Gpu(0)))
-        assert told_of(entry.origin) == "sheet of H100 SXM5 80GB"
+    assert "(not tried)" in unheld(found, "p2p_supported", WAY)
+    names = {"sm": "gpu_sm_count", "memory": "gpu_memory_total", "nvlink": "nvlink_active"}
+    for key, name in names.items():
+        assert f"({told[key]})" in unheld(found, name)
+        assert told_of(known(found.find(name, Gpu(0))).origin) == "sheet of H100 SXM5 80GB"
+
+
+WAY, BACK = Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))
 
 
 # --- pairs ---
@@ -385,7 +339,7 @@ def test_box_a_over_its_bridge() -> None:
         for n in range(2)
     ]
     found = book(gpus, pairs(2, 4, "ok"))
-    for way, on, off in ((Pair(Gpu(0), Gpu(1)), 52.77, 6.23), (Pair(Gpu(1), Gpu(0)), 52.89, 6.23)):
+    for way, on, off in ((WAY, 52.77, 6.23), (BACK, 52.89, 6.23)):
         assert_graded(
             found,
             way,
@@ -394,9 +348,9 @@ def test_box_a_over_its_bridge() -> None:
             p2p_write={on: "pass", on / 2: "fail"},  # two of four links
         )
     apart = book([replace(gpu, nvlink_active=0) for gpu in gpus], pairs(2, 0, "not-supported"))
-    assert_graded(apart, Pair(Gpu(0), Gpu(1)), p2p_supported={1: "fail", 0: "pass"})
+    assert_graded(apart, WAY, p2p_supported={1: "fail", 0: "pass"})
     assert "no bridge is seen" in unheld(apart, "nvlink_active")
-    assert "NVLinks are not known" in unheld(book(gpus), "p2p_supported", Pair(Gpu(0), Gpu(1)))
+    assert "NVLinks are not known" in unheld(book(gpus), "p2p_supported", WAY)
 
 
 def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
@@ -404,8 +358,8 @@ def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
         [seen("GeForce RTX 4090", n) for n in range(2)], pairs(2, 0, "chipset-not-supported")
     )
     for way, on, off in (
-        (Pair(Gpu(0), Gpu(1)), 22.43, 21.89),
-        (Pair(Gpu(1), Gpu(0)), 22.50, 22.46),
+        (WAY, 22.43, 21.89),
+        (BACK, 22.50, 22.46),
     ):
         assert_graded(
             found,
@@ -414,10 +368,10 @@ def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
             p2p_gain={on / off: "pass", 0.5: "fail"},
         )
         assert "without NVLink" in unheld(found, "p2p_write", way)
-    basis = told_of(held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).basis)
+    basis = told_of(held(found, "p2p_supported", WAY).basis)
     assert "early drivers advertised it there and delivered wrong data" in basis
     assert "`p2p = true`" in basis
-    assert "so on equals off" in told_of(held(found, "p2p_gain", Pair(Gpu(0), Gpu(1))).basis)
+    assert "so on equals off" in told_of(held(found, "p2p_gain", WAY).basis)
 
 
 @each(
@@ -447,12 +401,11 @@ def test_published_nvlink_machines_pass(
 @pytest.mark.usefixtures("shares")
 def test_pairs_over_pci_express() -> None:
     found = book([seen("RTX 6000 Ada Generation", n) for n in range(2)], pairs(2, 0, "ok"))
-    assert "no slower" in told_of(held(found, "p2p_gain", Pair(Gpu(0), Gpu(1))).basis)
-    assert held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).low == 1
-    assert "`p2p = false`" in told_of(held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).basis)
+    supported = held(found, "p2p_supported", WAY)
+    assert (supported.low, "`p2p = false`" in told_of(supported.basis)) == (1, True)
+    assert "no slower" in told_of(held(found, "p2p_gain", WAY).basis)
     silent = book([seen("T4", n) for n in range(2)])
-    assert held(silent, "p2p_supported", Pair(Gpu(1), Gpu(0))).low == 1
-    assert held(silent, "p2p_gain", Pair(Gpu(1), Gpu(0))).low == 0.9
+    assert [held(silent, f"p2p_{name}", BACK).low for name in ("supported", "gain")] == [1, 0.9]
 
 
 def test_in_a_virtual_machine_its_host_decides_what_no_nvlink_does() -> None:
@@ -470,31 +423,32 @@ def test_in_a_virtual_machine_its_host_decides_what_no_nvlink_does() -> None:
 
 
 def test_cards_that_are_wired_to_each_other_without_a_switch() -> None:
-    """V100 SXM2: peer access is due where NVLinks are, and six of them where one card has six."""
+    """V100 SXM2: peer access is due where NVLinks are, and six of them where one card has six. One
+    link gains enough: 25 GB/s beside 12 GB/s that a copy through the host reaches at most.
+    """
     gpus = [seen("V100 SXM2 16GB", n) for n in range(3)]
-    way, other = Pair(Gpu(0), Gpu(1)), Pair(Gpu(0), Gpu(2))
+    other = Pair(Gpu(0), Gpu(2))
     found = book(
         gpus, [PairFacts(Gpu(0), Gpu(1), 1, "ok"), PairFacts(Gpu(0), Gpu(2), 0, "not-supported")]
     )
-    assert held(found, "p2p_supported", way).grade(0) == "fail"
+    gains = {25 / 12: "pass", 2.0: "pass", 1.99: "fail", 1.0: "fail"}
+    assert_graded(found, WAY, p2p_supported={0: "fail"}, p2p_gain=gains)
     assert "two V100 SXM2 16GB have peer-to-peer" in told_of(
-        held(found, "p2p_supported", way).basis
+        held(found, "p2p_supported", WAY).basis
     )
     why = "without NVLinks between them the board and its processors decide whether two V100 SXM2"
     assert why in unheld(found, "p2p_supported", other)
-    assert why in unheld(book(gpus), "p2p_supported", way)
-    one = [replace(gpu, nvlink_active=1) for gpu in gpus]
-    assert "more than 1 of its 6" in unheld(book(one), "nvlink_active")
-    few = [replace(gpu, nvlink_active=5) for gpu in gpus]
-    assert "no V100 SXM2 16GB here has more than 5 of its 6 NVLinks active" in unheld(
-        book(few), "nvlink_active"
-    )
-    assert held(book([gpus[0], few[1]]), "nvlink_active", Gpu(1)).grade(5) == "fail"
-    assert held(book([few[0], gpus[1]]), "nvlink_active").grade(5) == "fail"
-    dark = [replace(gpu, nvlink_active=0) for gpu in gpus]
-    assert held(book(dark), "nvlink_active").grade(0) == "fail"
-    mixed = [few[0], seen("A100 SXM4 80GB", 1)]  # whose twelve are no equal's
-    assert "more than 5" in unheld(book(mixed), "nvlink_active")
+    assert why in unheld(book(gpus), "p2p_supported", WAY)
+
+    def active(*counts: int) -> LimitBook:
+        return book([replace(gpu, nvlink_active=n) for gpu, n in zip(gpus, counts, strict=False)])
+
+    assert "more than 1 of its 6" in unheld(active(1, 1, 1), "nvlink_active")
+    assert "has more than 5 of its 6 NVLinks active" in unheld(active(5, 5, 5), "nvlink_active")
+    for counts, gpu, count in (((6, 5), 1, 5), ((5, 6), 0, 5), ((0, 0, 0), 0, 0)):
+        assert held(active(*counts), "nvlink_active", Gpu(gpu)).grade(count) == "fail"
+    mixed = [replace(gpus[0], nvlink_active=5), seen("A100 SXM4 80GB", 1)]
+    assert "more than 5" in unheld(book(mixed), "nvlink_active")  # whose twelve are no equal's
 
 
 @pytest.mark.usefixtures("shares")
@@ -538,66 +492,30 @@ def test_a_basis_says_what_it_is_made_of() -> None:
 
 
 def test_two_models_are_not_known_to_reach_each_other_but_a_no_is_a_no() -> None:
+    """A patched driver grants it: the machine file has to say so."""
     workstation = seen("RTX PRO 6000 Blackwell Workstation", 0)
-    found = book([workstation, seen("GeForce RTX 5090", 1)], pairs(2, 0, "ok"))
-    for way in (
-        Pair(Gpu(0), Gpu(1)),
-        Pair(Gpu(1), Gpu(0)),
-    ):  # a patched driver grants it: the machine file has to say so
-        assert held(found, "p2p_supported", way).high == 0
-    assert "two models" in unheld(
-        book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok")),
-        "p2p_supported",
-        Pair(Gpu(0), Gpu(1)),
-    )
     stranger = seen("RTX A6000", 1, model="NVIDIA Z9")
-    assert "gpu1 (NVIDIA Z9)" in unheld(
-        book([workstation, stranger]), "p2p_supported", Pair(Gpu(1), Gpu(0))
-    )
-    assert (
-        held(
-            book([seen("GeForce RTX 4090", 0), stranger]), "p2p_supported", Pair(Gpu(1), Gpu(0))
-        ).high
-        == 0
-    )
+    found = book([workstation, seen("GeForce RTX 5090", 1)], pairs(2, 0, "ok"))
+    beside = book([seen("GeForce RTX 4090", 0), stranger])
+    for one, way in ((found, WAY), (found, BACK), (beside, BACK)):
+        assert held(one, "p2p_supported", way).high == 0
+    two = book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok"))
+    assert "two models" in unheld(two, "p2p_supported", WAY)
+    assert "gpu1 (NVIDIA Z9)" in unheld(book([workstation, stranger]), "p2p_supported", BACK)
 
 
 @pytest.mark.usefixtures("shares")
 def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
-    known = seen("RTX A6000", 0, nvlink_active=4, nvlink_total=4)
-    strangers = [replace(known, name=Gpu(n), model="NVIDIA Z9") for n in (1, 2)]
-    found = book([known, *strangers], pairs(3, 4, "ok"))
+    """And links between two models are as fast as the slower one."""
+    one = seen("RTX A6000", 0, nvlink_active=4, nvlink_total=4)
+    strangers = [replace(one, name=Gpu(n), model="NVIDIA Z9") for n in (1, 2)]
+    found = book([one, *strangers], pairs(3, 4, "ok"))
     for name in ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p"):
-        assert held(found, name, Pair(Gpu(0), Gpu(1))).low == 0.65 * 4 * 14.0625
+        assert held(found, name, WAY).low == 0.65 * 4 * 14.0625
     assert "no model sheet says how fast" in unheld(found, "p2p_write", Pair(Gpu(1), Gpu(2)))
-
-
-def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_little() -> None:
-    """The least that NVLink can gain: 25 GB/s of one link beside 12 GB/s that a copy through the
-    host reaches at most.
-    """
-    limit = held(
-        book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")),
-        "p2p_gain",
-        Pair(Gpu(0), Gpu(1)),
-    )
-    assert [limit.grade(gain) for gain in (25 / 12, 2.0, 1.99, 1.0)] == [
-        "pass",
-        "pass",
-        "fail",
-        "fail",
-    ]
-
-
-@pytest.mark.usefixtures("shares")
-def test_links_between_two_models_are_as_fast_as_the_slower_one() -> None:
     for models in (("RTX A6000", "A30"), ("A30", "RTX A6000")):
         found = book([seen(model, n) for n, model in enumerate(models)], pairs(2, 4, "ok"))
-        assert held(found, "p2p_write", Pair(Gpu(0), Gpu(1))).low == 0.65 * 4 * 14.0625
-
-
-def test_no_gpu_no_limit() -> None:
-    assert list(gpu_limits([], [], SHEETS)) == []
+        assert held(found, "p2p_write", WAY).low == 0.65 * 4 * 14.0625
 
 
 # --- every limit there can be ---
@@ -641,20 +559,16 @@ def test_every_limit_can_fail_and_says_where_it_is_from(
     machine: tuple[list[GpuFacts], list[PairFacts]],
 ) -> None:
     gpus, ways = machine
-    entries: list[Override] = list(book(gpus, ways).entries)
     names = {gpu.name for gpu in gpus}
-    for entry in entries:
+    for entry in book(gpus, ways).entries:
         assert set(known(entry.component).ends) <= names
-        assert entry.origin
-        assert not entry.own
+        assert (bool(entry.origin), entry.own) == (True, False)
         if entry.limit is None:
-            assert entry.unlimited
             continue
-        assert entry.limit.low is not None
-        assert entry.limit.grade(entry.limit.low) == "pass"
-        assert entry.limit.grade(math.nan) == "fail"
-        beyond = math.nextafter(entry.limit.low, -math.inf)
-        assert entry.limit.grade(beyond) == "fail"
-        assert entry.limit.low > 0 or entry.limit.high == 0
-        if entry.limit.high is not None:
-            assert entry.limit.grade(entry.limit.high + 1) == "fail"
+        low, high = entry.limit.low, entry.limit.high
+        fails = [math.nan, math.nextafter(low, -math.inf), *([] if high is None else [high + 1])]
+        assert [entry.limit.grade(value) for value in (low, *fails)] == [
+            "pass",
+            *["fail"] * len(fails),
+        ]
+        assert low > 0 or high == 0

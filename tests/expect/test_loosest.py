@@ -10,6 +10,8 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 from real_checks import collected
+from refusal import assert_raises, raised
+from thoroughness import ALL
 
 from acceptance import resources
 from acceptance.core.limit import Limit
@@ -131,19 +133,17 @@ def test_no_limit_and_no_waiver_of_any_family_allows_everything(one: Measurement
     (least, most), limit = one.own.possible, one.limit
     for component in (None, Gpu(0)):
         if limit is None or limit.high is not None:
-            for high in (most, 10 * most, 1e300):
+            for high in (most, 1e300) if ALL else (most,):
                 assert refused(own_limit(one.name, component, high=high)), one.name
         if limit is None or limit.low is not None:
-            for low in (least, least - 1):
+            for low in (least, least - 1) if ALL else (least,):
                 assert refused(own_limit(one.name, component, low=low)), one.name
     if limit is None:
         return
     for worst in () if limit.low is None else (least, -1e9, min(0.0, least)):
-        with pytest.raises(PlanError):
-            waive(one.name, worst)
+        assert_raises(PlanError, waive, one.name, worst)
     for worst in () if limit.high is None else (most, HUGE, 1e300):
-        with pytest.raises(PlanError):
-            waive(one.name, worst)
+        assert_raises(PlanError, waive, one.name, worst)
 
 
 @each(
@@ -180,8 +180,9 @@ def test_no_limit_and_no_waiver_of_any_family_allows_everything(one: Measurement
 )
 def test_a_limit_that_could_not_fail(name: str, bounds: dict[str, float]) -> None:
     assert refused(own_limit(name, **bounds))[:2] == ("limit", 0)
-    with pytest.raises(PlanError):
-        lint(own_limit("cpu_gemm_f64", low=100), own_limit(name, Gpu(1), **bounds))
+    assert_raises(
+        PlanError, lint, own_limit("cpu_gemm_f64", low=100), own_limit(name, Gpu(1), **bounds)
+    )
 
 
 @each(
@@ -356,8 +357,7 @@ def test_a_waiver_is_held_against_the_limits_of_its_components_alone() -> None:
     book = class_defaults(SHIPPED).after(floors)
     waive("copy_h2d", 5, book, "gpu0")
     for component in ("gpu*", "gpu1", "*"):
-        with pytest.raises(PlanError):
-            waive("copy_h2d", 5, book, component)
+        assert_raises(PlanError, waive, "copy_h2d", 5, book, component)
 
 
 def test_a_waiver_of_a_count_whose_family_does_not_say_how_many() -> None:
@@ -370,8 +370,7 @@ def test_a_waiver_of_a_count_whose_family_does_not_say_how_many() -> None:
         if right:
             plan_builder.lint_waivers([check], [waiver], "box.toml", book)
             continue
-        with pytest.raises(PlanError):
-            plan_builder.lint_waivers([check], [waiver], "box.toml", book)
+        assert_raises(PlanError, plan_builder.lint_waivers, [check], [waiver], "box.toml", book)
 
 
 def test_what_a_family_may_say() -> None:
@@ -383,8 +382,7 @@ def test_what_a_family_may_say() -> None:
     assert loosest.beyond(limit, bounds) is not None
     assert loosest.beyond(Limit("W", "b", high=9), bounds) is None
     assert loosest.beyond(limit, Bounds(possible=(0, 10))) is None
-    with pytest.raises(ValueError, match="needs low, high, or both"):
-        Loosest(basis="b")
+    assert "needs low, high, or both" in raised(ValueError, Loosest, basis="b")
     tight = Bounds(possible=(0, 10), faults=1)
     own = Limit("W", "b", low=3)
     assert loosest.looser("x", own, Limit("W", "b", low=4), tight) is not None
@@ -405,5 +403,6 @@ def test_what_a_family_may_say() -> None:
 def test_a_wrong_file(tmp_path: Path, old: str, new: str) -> None:
     text = resources.locate(loosest.FILE).read_text(encoding="utf-8")
     (tmp_path / loosest.FILE).write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(SetupError, match=loosest.FILE):
-        resources.read(tmp_path / loosest.FILE, loosest.Book)
+    assert_raises(
+        SetupError, resources.read, tmp_path / loosest.FILE, loosest.Book, match=loosest.FILE
+    )

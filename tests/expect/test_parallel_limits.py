@@ -46,7 +46,6 @@ def entries(box: Box) -> dict[str, Override]:
 
 
 def low(found: Override) -> float:
-    assert found.limit is not None, found.unlimited
     assert found.limit.low is not None
     return found.limit.low
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import each
 from known import known
+from refusal import assert_raises, raised
 from site_box import MEASUREMENT, family
 
 from acceptance.core.message import UserError
@@ -119,8 +120,7 @@ def test_a_bound_that_something_can_fail(text: str) -> None:
     ],
 )
 def test_what_is_wrong_in_a_bound_or_in_another_entry(text: str, told: str) -> None:
-    with pytest.raises(UserError, match=told):
-        parse(text)
+    assert_raises(UserError, parse, text, match=told)
 
 
 @each("unit", ["s", "us", "ns"])
@@ -135,8 +135,9 @@ def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
 
 def test_a_name_stands_once_in_all_files() -> None:
     files = [FamilyFile(f"{name}.toml", SOUND) for name in ("a", "b")]
-    with pytest.raises(UserError, match=r"b.toml, line 4: stands twice, first in a.toml"):
-        site_families.parse(files)
+    assert "b.toml, line 4: stands twice, first in a.toml" in raised(
+        UserError, site_families.parse, files
+    )
     assert "site_x" in parse(SOUND + MEASUREMENT.format(name="site_x")).measurements.by_name
 
 
@@ -155,8 +156,7 @@ def test_a_name_stands_once_in_all_files() -> None:
     ],
 )
 def test_a_condition_that_cannot_be_is_told(when: str, told: str) -> None:
-    with pytest.raises(UserError, match=told):
-        parse(with_condition(when))
+    assert_raises(UserError, parse, with_condition(when), match=told)
 
 
 @each(

@@ -10,6 +10,7 @@ from boxes import BOXES
 from cases import each
 from journals import check, due, plan
 from known import known
+from refusal import assert_raises, raised
 from synthetic_machines import inventory
 
 from acceptance import resources
@@ -146,8 +147,9 @@ def test_a_pattern_that_takes_a_disk_of_rigproofs_own() -> None:
     lines = NEW_DISK.splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("models = "))
     lines[at] = 'models = ["Samsung SSD 99[09] PRO.*"]'
-    with pytest.raises(SiteSheetError, match=f"line {at + 1}: models: 'Samsung SSD 990 PRO"):
-        read(disk="\n".join(lines))
+    assert f"line {at + 1}: models: 'Samsung SSD 990 PRO" in raised(
+        SiteSheetError, read, disk="\n".join(lines)
+    )
 
 
 @each(
@@ -162,15 +164,19 @@ def test_a_pattern_that_takes_a_disk_of_rigproofs_own() -> None:
     ],
 )
 def test_two_sheets_of_one_card(first: str, second: str, told: str) -> None:
-    with pytest.raises(SiteSheetError) as refusal:
-        site_sheets.read([("models/a.toml", first), ("models/b.toml", second)])
-    assert told in str(refusal.value)
+    assert told in raised(
+        SiteSheetError, site_sheets.read, [("models/a.toml", first), ("models/b.toml", second)]
+    )
 
 
 def test_two_sheets_of_one_disk() -> None:
     for second in (NEW_DISK, NEW_DISK.replace('name = "Samsung 999 PRO"', 'name = "B"')):
-        with pytest.raises(SiteSheetError, match=r"disks/b\.toml, line \d+: "):
-            site_sheets.read([("disks/a.toml", NEW_DISK), ("disks/b.toml", second)])
+        assert_raises(
+            SiteSheetError,
+            site_sheets.read,
+            [("disks/a.toml", NEW_DISK), ("disks/b.toml", second)],
+            match=r"disks/b\.toml, line \d+: ",
+        )
 
 
 def test_reports_of_a_run_use_its_own_sheets() -> None:
@@ -182,8 +188,7 @@ def test_reports_of_a_run_use_its_own_sheets() -> None:
     other = SiteSheet(one.file, one.model, one.sha256, "new = 1\n" + one.text, replaces=True)
     left = site_sheets.of_record(LimitSet("v", "d", "/s", (other,)))
     assert one.model not in {card.name for card in left.models}
-    with pytest.raises(SiteSheetError):
-        site_sheets.in_effect((other,))
+    assert_raises(SiteSheetError, site_sheets.in_effect, (other,))
 
 
 def test_limits_are_the_same_only_whole() -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from cases import each
+from refusal import assert_raises, raised
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,16 +41,25 @@ def test_a_file_is_read_into_its_shape(tmp_path: Path) -> None:
 )
 def test_what_is_not_exactly_right_is_named(text: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_bytes(text)
-    with pytest.raises(WrongFileError, match=rf"^own\.toml: .*{told}"):
-        resources.read(tmp_path / "own.toml", Shape, WrongFileError)
+    assert_raises(
+        WrongFileError,
+        resources.read,
+        tmp_path / "own.toml",
+        Shape,
+        WrongFileError,
+        match=rf"^own\.toml: .*{told}",
+    )
 
 
 def test_a_file_that_cannot_be_read_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(
+    assert_raises(
+        WrongFileError,
+        resources.read,
+        tmp_path / "own.toml",
+        Shape,
         WrongFileError,
         match=r"^own\.toml: cannot be read \(No such file.*\): install rigproof again$",
-    ):
-        resources.read(tmp_path / "own.toml", Shape, WrongFileError)
+    )
 
 
 def test_every_table_is_in_the_wheel() -> None:
@@ -57,3 +68,29 @@ def test_every_table_is_in_the_wheel() -> None:
     tables = {f"fixtures/{one.name}" for one in (ROOT / "fixtures").glob("*.toml")}
     assert tables
     assert {one: wheel.get(one) for one in tables} == {one: f"acceptance/_{one}" for one in tables}
+
+
+def test_the_checkouts_own_data() -> None:
+    for name in (
+        "disks",
+        "models",
+        "machines",
+        "events",
+        "causes.toml",
+        "locale",
+        "measurements",
+    ):
+        assert resources.locate(name).exists()
+
+
+def test_what_travels_in_the_package_goes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "acceptance")
+    assert "data file 'models' is missing: install rigproof again" in raised(
+        SetupError, resources.locate, "models"
+    )
+    (tmp_path / "fixtures/models").mkdir(parents=True)
+    assert resources.locate("models") == tmp_path / "fixtures/models"
+    (tmp_path / "acceptance/_fixtures/models").mkdir(parents=True)
+    assert resources.locate("models") == tmp_path / "acceptance/_fixtures/models"

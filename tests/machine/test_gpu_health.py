@@ -27,7 +27,6 @@ def of_health(measurement: str, **told: Any) -> HealthReading | None:
 
 
 def codes(reading: HealthReading | None) -> list[str]:
-    assert reading is not None
     return [message.code for message in reading.unjudged]
 
 

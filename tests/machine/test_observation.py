@@ -7,12 +7,12 @@ from typing import Any
 
 import journals
 import msgspec
-import pytest
 import sample_machines
 import sample_runs
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from refusal import raised
 from runs import RECORDED
 from runs import recorded as recorded_run
 
@@ -178,5 +178,4 @@ def test_the_first_look_at_the_machine_counts() -> None:
 
 def test_a_value_that_only_a_journal_lacks() -> None:
     assert known(0) == 0
-    with pytest.raises(ValueError, match="not observed on this machine"):
-        known(NOTHING.cpu.threads)
+    assert "not observed on this machine" in raised(ValueError, known, NOTHING.cpu.threads)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from cases import each
+from refusal import assert_raises
 
 from acceptance import resources
 from acceptance.core.message import SetupError
@@ -77,5 +78,4 @@ def test_every_number_is_read_and_in_the_digest(tmp_path: Path, place: tuple[str
 def test_a_threshold_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / FILE
     path.write_text(SHIPPED.replace(old, new), encoding="utf-8")
-    with pytest.raises(SetupError, match=FILE):
-        resources.read(path, Thresholds)
+    assert_raises(SetupError, resources.read, path, Thresholds, match=FILE)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from cases import each
 from machine_tree import Tree
+from refusal import raised
 
 from acceptance.machine.inventory import Cache, CoreGroup
 from acceptance.observe import cpu
@@ -41,12 +41,6 @@ def test_one_socket_with_two_threads_a_core(tree: Tree) -> None:
     assert seen.core_groups == (CoreGroup("all", tuple(cores)),)
     assert seen.caches == (Cache(1, "data", 32768, 16),)
     assert (seen.governor, seen.max_mhz, seen.virtualised) == ("performance", 5700.0, False)
-
-
-def test_two_sockets(tree: Tree) -> None:
-    tree.cpus([(core, core + 76) for core in range(76)], sockets=2)
-    seen = cpu.read(tree.root)
-    assert (seen.sockets, seen.cores, seen.threads) == (2, 76, 152)
 
 
 TWO = (CoreGroup("socket0", ((0, 4), (1, 5))), CoreGroup("socket1", ((2, 6), (3, 7))))
@@ -139,8 +133,7 @@ def test_caches_of_several_sizes_and_sharing(tree: Tree) -> None:
         Cache(4, "unified", None, 1),
     )
     tree.write("sys/devices/system/cpu/cpu0/cache/index0/size", "much\n")
-    with pytest.raises(SysfsError, match="not a cache size"):
-        cpu.read(tree.root)
+    assert "not a cache size" in raised(SysfsError, cpu.read, tree.root)
 
 
 def test_governors_that_differ_are_named(tree: Tree) -> None:
@@ -175,12 +168,10 @@ def test_no_cpuinfo_leaves_the_model_absent(tree: Tree) -> None:
 
 
 def test_no_cpu_at_all_and_a_torn_topology_are_refused(tree: Tree) -> None:
-    with pytest.raises(SysfsError, match="names a CPU"):
-        cpu.read(tree.root)
+    assert "names a CPU" in raised(SysfsError, cpu.read, tree.root)
     tree.cpus([(0,), (1,)])
     (tree.root / "sys/devices/system/cpu/cpu1/topology/core_cpus_list").unlink()
-    with pytest.raises(SysfsError, match="switched off just now"):
-        cpu.read(tree.root)
+    assert "switched off just now" in raised(SysfsError, cpu.read, tree.root)
 
 
 GRACE = """\
@@ -232,9 +223,5 @@ def test_arm_has_no_flag_so_firmware_may_name_a_virtual_machine(
     grace(tree)
     tree.files("sys/class/dmi/id", sys_vendor=vendor, product_name=product)
     assert cpu.read(tree.root).virtualised is virtual
-
-
-def test_a_flags_line_without_the_flag_decides_against_the_firmwares_name(tree: Tree) -> None:
-    tree.cpus([(0,)])
-    tree.files("sys/class/dmi/id", sys_vendor="QEMU")
+    tree.cpus([(0,)])  # a line of flags without that flag decides against the firmware's name
     assert cpu.read(tree.root).virtualised is False

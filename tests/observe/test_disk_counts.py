@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from refusal import assert_raises
 from worded import worded
 
 from acceptance.core.message import Message
@@ -333,8 +334,7 @@ def test_a_status_by_attributes_is_a_whole_report(
 def test_a_status_by_attributes_that_were_not_read_proves_nothing(
     severity: str, texts: list[str], printed: list[str], rows: list[dict[str, Any]] | None
 ) -> None:
-    with pytest.raises(NotMeasurable):
-        behind_a_controller(severity, texts, printed, rows)
+    assert_raises(NotMeasurable, behind_a_controller, severity, texts, printed, rows)
 
 
 # --- what is not as smartctl writes it ---
@@ -381,17 +381,14 @@ JUDGED: dict[str, tuple[tuple[str | int, ...], ...]] = {
 def test_an_absurd_value_of_what_is_judged_is_refused(report: str) -> None:
     for path in JUDGED[report]:
         for value in ABSURD:
-            with pytest.raises(UnreadableOutput):
-                changed(report, at(*path, value=value))
+            assert_raises(UnreadableOutput, changed, report, at(*path, value=value))
 
 
 @each("value", [-101, 201, 10**9, True, "warm", 36.6, float("nan")])
 def test_a_temperature_that_no_disk_has_is_refused(value: Any) -> None:
     for report in (STATISTICS, SAS, NVME):
-        with pytest.raises(UnreadableOutput):
-            changed(report, at("temperature", "current", value=value))
-    with pytest.raises(UnreadableOutput):
-        changed(STATISTICS, statistic(5, 8, value))
+        assert_raises(UnreadableOutput, changed, report, at("temperature", "current", value=value))
+    assert_raises(UnreadableOutput, changed, STATISTICS, statistic(5, 8, value))
 
 
 @each(
@@ -411,16 +408,14 @@ def test_a_temperature_that_no_disk_has_is_refused(value: Any) -> None:
     ],
 )
 def test_a_field_of_another_form_is_refused(report: str, change: Change) -> None:
-    with pytest.raises(UnreadableOutput):
-        changed(report, change)
+    assert_raises(UnreadableOutput, changed, report, change)
 
 
 @each("status", [False, 0.0, "0", None])
 def test_an_exit_status_that_is_no_number_is_refused(status: Any) -> None:
     report = document(NVME)
     report["smartctl"]["exit_status"] = status
-    with pytest.raises(UnreadableOutput):
-        smart.parse(json.dumps(report), 0)
+    assert_raises(UnreadableOutput, smart.parse, json.dumps(report), 0)
 
 
 def numbers(place: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from gpu_machine import TRAITS, device, link, machine, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
+from refusal import raised
 
 from acceptance.core.message import UserError
 from acceptance.core.waiver import Waiver
@@ -95,8 +97,7 @@ def back(seen: Inventory, folder: Path) -> machine_file.Machine:
 
 
 @each("build", [vm, tower, with_a_card_that_has_fallen_off, bare])
-def test_every_draft_reads_back(tmp_path: Path, build: object) -> None:
-    assert callable(build)
+def test_every_draft_reads_back(tmp_path: Path, build: Callable[[Path], Inventory]) -> None:
     seen = build(tmp_path / "root")
     found = back(seen, tmp_path)
     cards = len([function for function in seen.pci if function.is_display])
@@ -327,14 +328,10 @@ def machine_file_of(folder: Path, text: str) -> machine_file.Machine:
 def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path: Path) -> None:
     file = tmp_path / "machine.toml"
     file.write_text("mine")
-    with pytest.raises(
-        UserError,
-        match=r"machine\.toml: is there already and is not overwritten: give another name",
-    ):
-        draft.write(some_tower, file)
+    assert "machine.toml: is there already and is not overwritten: give another name" in raised(
+        UserError, draft.write, some_tower, file
+    )
     assert file.read_text() == "mine"
-    with pytest.raises(
-        UserError,
-        match=r"cannot be written \(No such file or directory\): give another place",
-    ):
-        draft.write(some_tower, tmp_path / "nowhere/machine.toml")
+    assert "cannot be written (No such file or directory): give another place" in raised(
+        UserError, draft.write, some_tower, tmp_path / "nowhere/machine.toml"
+    )

@@ -101,9 +101,3 @@ def test_handles_of_the_binding_are_told_by_their_pointers() -> None:
 
     assert gpu_events._key(handle(4096)) == gpu_events._key(handle(4096))
     assert gpu_events._key(handle(4096)) != gpu_events._key(handle(8192))
-
-
-def test_the_event_is_the_binding_s() -> None:
-    import pynvml
-
-    assert pynvml.nvmlEventTypeXidCriticalError == gpu_events._XID

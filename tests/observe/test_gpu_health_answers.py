@@ -5,6 +5,7 @@ from typing import Any
 import pynvml
 import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
+from refusal import assert_raises
 
 from acceptance.machine.inventory import GpuHealth
 from acceptance.observe import gpu_health
@@ -44,8 +45,7 @@ def test_what_fails_for_another_reason_is_named_and_hides_nothing_else() -> None
     "function", ["nvmlDeviceValidateInforom", "nvmlDeviceGetRowRemapperHistogram"]
 )
 def test_a_gpu_that_is_lost_is_raised(function: str) -> None:
-    with pytest.raises(Refusal):
-        read({function: Refusal(LOST)})
+    assert_raises(Refusal, read, {function: Refusal(LOST)})
 
 
 def read_flags(flags: dict[Any, Any]) -> GpuHealth:

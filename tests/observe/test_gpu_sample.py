@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 from cases import each
-from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
+from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
+from refusal import assert_raises, raised
 
 from acceptance.core import limit
 from acceptance.expect import sensor_range
 from acceptance.machine.inventory import GpuCounters
 from acceptance.observe import gpu_sample
 from acceptance.observe.gpu_sample import REASONS, UNITS, Sampler
+from acceptance.observe.gpu_throughput import Throughput
 
 HOT: dict[Any, Any] = {
     "nvmlDeviceGetTemperatureV": {0: 71},
@@ -124,14 +126,12 @@ def test_what_is_refused_is_absent_and_hides_no_other(function: str, code: int) 
 def test_a_lost_gpu_is_raised_whoever_tells(
     answers: dict[Any, Any], fields: dict[Any, Any]
 ) -> None:
-    with pytest.raises(Refusal):
-        read(answers, fields)
+    assert_raises(Refusal, read, answers, fields)
 
 
 def test_a_gpu_of_which_everything_is_refused() -> None:
     sampler = Sampler.find(FakeNvml(1, dict.fromkeys(HOT, Refusal(UNKNOWN, "Unknown Error"))), 0)
-    with pytest.raises(Refusal, match="Unknown Error"):
-        sampler.read(counters=True)
+    assert "Unknown Error" in raised(Refusal, sampler.read, counters=True)
 
 
 @each(
@@ -178,8 +178,7 @@ def test_counters_that_are_refused_are_absent() -> None:
         **reasons("reason_sw_power_cap"),
     }
     nvml.answers["nvmlDeviceGetRetiredPagesPendingStatus"] = Refusal(LOST)
-    with pytest.raises(Refusal):
-        Sampler(nvml, 0, (), None).read(counters=True)
+    assert_raises(Refusal, Sampler(nvml, 0, (), None).read, counters=True)
 
 
 def test_sums_over_the_links_that_were_active_at_first() -> None:
@@ -211,25 +210,6 @@ def test_every_reading_has_a_unit() -> None:
     assert {*gpu_sample.TIMES, *GpuCounters.__slots__, *settings} == sensor_range.SLOW
 
 
-def test_bits_are_the_binding_s() -> None:
-    import pynvml
-
-    words = ("GpuIdle", "ApplicationsClocksSetting", "SwPowerCap", "HwSlowdown", "SyncBoost")
-    words += (
-        "SwThermalSlowdown",
-        "HwThermalSlowdown",
-        "HwPowerBrakeSlowdown",
-        "DisplayClockSetting",
-    )
-    assert [getattr(pynvml, f"nvmlClocksEventReason{word}") for word in words] == list(
-        REASONS.values()
-    )
-    assert pynvml.nvmlClocksEventReasonAll == sum(REASONS.values())
-    names = ("PERF_POLICY_POWER", "PERF_POLICY_SYNC_BOOST", "PERF_POLICY_THERMAL")
-    assert [getattr(pynvml, f"NVML_FI_DEV_{name}") for name in names] == [74, 76, 75]
-    assert all(hasattr(pynvml, name) for name in HOT)
-
-
 FLAGS = (*REASONS, "reason_unknown")
 FAILING = {
     "nvmlDeviceGetPowerUsage": ("power_w",),
@@ -252,3 +232,81 @@ def test_a_reading_that_fails_to_answer_is_told_apart_from_one_that_is_not_offer
     silent = Sampler.find(FakeNvml(1, {**HOT, function: Refusal(3)}, None), 0)
     silent.read()
     assert silent.errors == {}
+
+
+ALL = 0xFFFFFFFF
+PCIE = {"nvmlDeviceGetPcieThroughput": {0: 300_000, 1: 55_100_000}}
+RATES = {"pcie_tx_gb_s": 0.3, "pcie_rx_gb_s": 55.1}
+
+
+def reader(
+    answers: dict[Any, Any], fields: dict[Any, Any] | None = None, links: tuple[int, ...] = ()
+) -> Throughput:
+    return Throughput(FakeNvml(1, answers, fields or {}), 0, links)
+
+
+UNKNOWN_TYPE = SimpleNamespace(fieldId=138, nvmlReturn=0, valueType=7, value=None)
+
+
+def refused(code: int) -> dict[str, Any]:
+    return {"nvmlDeviceGetPcieThroughput": {0: Refusal(code), 1: 1_000_000}}
+
+
+@each(
+    "answers, fields, links, rates",
+    [
+        (PCIE, {}, (), RATES),
+        (refused(NOT_SUPPORTED), {}, (), {"pcie_rx_gb_s": 1.0}),
+        (refused(UNKNOWN), {}, (), {"pcie_rx_gb_s": 1.0}),
+        (refused(LOST), {}, (), {"pcie_rx_gb_s": 1.0}),
+        ({}, {}, (), {}),
+        ({}, {(138, ALL): 0, (139, ALL): 0}, (), {}),
+        (PCIE, {"call": Refusal(UNKNOWN)}, (0,), RATES),
+        (PCIE, {(138, ALL): UNKNOWN_TYPE}, (0,), RATES),
+    ],
+    told=[
+        "PCIe in both directions",
+        "what is not supported is absent and no zero",
+        "what is refused",
+        "what a lost GPU refuses",
+        "a binding that does not have it",
+        "a GPU without links is not asked for them",
+        "a call that is refused as a whole",
+        "a type of value that is not known yet",
+    ],
+)
+def test_the_first_reading(
+    answers: dict[Any, Any], fields: dict[Any, Any], links: tuple[int, ...], rates: dict[str, float]
+) -> None:
+    assert reader(answers, fields, links).read(0.0) == rates
+
+
+def test_nvlink_is_the_difference_of_its_counters() -> None:
+    fields: dict[Any, Any] = {(138, ALL): 0, (139, ALL): 1_000}
+    found = reader({}, fields, links=(0, 1))
+    assert found.read(10.0) == {}, "the first reading says only where the counters are"
+    fields.update({(138, ALL): 2_000_000_000, (139, ALL): 1_000})
+    rates = found.read(12.0)
+    assert rates == {"nvlink_tx_gb_s": pytest.approx(1024.0), "nvlink_rx_gb_s": 0.0}
+
+
+def test_where_nvml_does_not_sum_the_links_are_added_if_all_answer() -> None:
+    fields: dict[Any, Any] = {(138, ALL): Refusal(NOT_SUPPORTED), (138, 0): 100, (138, 1): 200}
+    found = reader({}, fields, links=(0, 1))
+    found.read(0.0)
+    fields.update({(138, 0): 100 + 1_000_000, (138, 1): 200 + 1_000_000})
+    assert found.read(1.0) == {"nvlink_tx_gb_s": pytest.approx(2.048)}
+    fields[138, 1] = Refusal(UNKNOWN)
+    assert found.read(2.0) == {}
+    fields[138, 1] = 5_000_000
+    assert found.read(3.0) == {}, "what was missed in between is not known"
+
+
+def test_a_counter_that_fell_gives_no_rate() -> None:
+    fields: dict[Any, Any] = {(138, ALL): 5_000}
+    found = reader({}, fields, links=(0,))
+    found.read(0.0)
+    fields[138, ALL] = 10
+    assert found.read(1.0) == {}
+    fields[138, ALL] = 1_000_010
+    assert found.read(2.0) == {"nvlink_tx_gb_s": pytest.approx(1.024)}

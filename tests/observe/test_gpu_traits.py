@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from cases import each
 from fake_nvml import LOST, UNKNOWN, FabricInfo, FakeNvml, Refusal, fabric
+from refusal import assert_raises
 
-from acceptance.machine.inventory import GpuProcess, GpuTraits
-from acceptance.observe import gpu_traits
+from acceptance.machine.inventory import GpuCounters, GpuProcess, GpuTraits, NvLink
+from acceptance.observe import gpu_counters, gpu_traits, nvlink
 
 
 def process(pid: int, memory: int | None = 1) -> SimpleNamespace:
@@ -90,18 +91,20 @@ def test_a_gpu_that_offers_nothing(tmp_path: Path) -> None:
     assert traits.memory_thermometer is False
 
 
+@each("code, least, gone", [(3, 0, (None, ())), (UNKNOWN, 1, (None,))])
 @each("function", sorted(H200))
-def test_one_thing_that_is_not_offered_hides_no_other(function: str, tmp_path: Path) -> None:
-    less = read({**H200, function: Refusal(3)}, tmp_path)
-    whole = read(H200, tmp_path)
+def test_one_thing_that_is_not_offered_hides_no_other(
+    function: str, code: int, least: int, gone: tuple[object, ...], tmp_path: Path
+) -> None:
+    """Nor one that is refused for no known reason."""
+    less, whole = read({**H200, function: Refusal(code)}, tmp_path), read(H200, tmp_path)
     changed = [name for name in GpuTraits.__slots__ if getattr(less, name) != getattr(whole, name)]
-    assert len(changed) <= 4
-    assert all(getattr(less, name) in (None, ()) for name in changed)
+    assert least <= len(changed) <= 4
+    assert all(getattr(less, name) in gone for name in changed)
 
 
 def test_a_lost_gpu_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(Refusal):
-        read({**H200, "nvmlDeviceGetEccMode": Refusal(LOST)}, tmp_path)
+    assert_raises(Refusal, read, {**H200, "nvmlDeviceGetEccMode": Refusal(LOST)}, tmp_path)
 
 
 @each(
@@ -171,16 +174,6 @@ def test_the_fabric_of_an_older_binding(state: int, word: str | None, tmp_path: 
     assert (traits.fabric_state, traits.fabric_status) == (word, 27)
 
 
-@each("function", sorted(H200))
-def test_one_thing_that_is_refused_for_no_known_reason_hides_no_other(
-    function: str, tmp_path: Path
-) -> None:
-    less, whole = read({**H200, function: Refusal(UNKNOWN)}, tmp_path), read(H200, tmp_path)
-    changed = [name for name in GpuTraits.__slots__ if getattr(less, name) != getattr(whole, name)]
-    assert 1 <= len(changed) <= 4
-    assert all(getattr(less, name) is None for name in changed)
-
-
 def test_a_fabric_and_a_thermometer_that_are_refused_are_not_known(tmp_path: Path) -> None:
     answers = {
         **H200,
@@ -220,17 +213,126 @@ def test_health_that_a_newer_record_failed_to_tell_is_not_one_that_is_not_offere
 def test_a_gpu_that_is_lost_at_its_fabric(tmp_path: Path) -> None:
     nvml = FakeNvml(1, {"nvmlDeviceGetGpuFabricInfoV": Refusal(LOST)})
     nvml.c_nvmlGpuFabricInfo_v2_t = FabricInfo
-    with pytest.raises(Refusal):
-        gpu_traits.read(nvml, 0, tmp_path)
+    assert_raises(Refusal, gpu_traits.read, nvml, 0, tmp_path)
 
 
-def test_numbers_are_the_binding_s() -> None:
-    import pynvml
+NOTHING = GpuCounters(*[None] * 15)
+FUNCTIONS: dict[Any, Any] = {
+    "nvmlDeviceGetTotalEccErrors": {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4},
+    "nvmlDeviceGetRemappedRows": (5, 6, 1, 0),
+    "nvmlDeviceGetRetiredPages": {0: [1] * 7, 1: []},
+    "nvmlDeviceGetRetiredPagesPendingStatus": 0,
+    "nvmlDeviceGetPcieReplayCounter": 9,
+}
 
-    assert (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM) == (gpu_traits.SM, gpu_traits.MEMORY)
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN == gpu_traits.SHUTDOWN
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN == gpu_traits.SLOWDOWN
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_MEM_MAX == gpu_traits.MEMORY_MAX
-    assert pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX == gpu_traits.GPU_MAX
-    assert all(hasattr(pynvml, name) for pair in gpu_traits._FABRIC for name in pair)
-    assert all(hasattr(pynvml, name) for name in H200)
+
+class Hopper(FakeNvml):
+    """A binding with every field, and three links of which one is down."""
+
+    NVML_NVLINK_MAX_LINKS = 4
+
+    def __init__(
+        self, fields: dict[Any, Any] | None = None, answers: dict[Any, Any] | None = None
+    ) -> None:
+        states = {"nvmlDeviceGetNvLinkState": {0: 1, 1: 0, 3: 1}, "nvmlDeviceGetNvLinkVersion": 6}
+        super().__init__(1, {**states, **(answers or {})}, fields)
+
+
+def pci(bus_id: str | bytes) -> SimpleNamespace:
+    return SimpleNamespace(busId=bus_id)
+
+
+def link(number: int, **changes: Any) -> NvLink:
+    values = {"version": "4.0", "speed_gbs": None, "remote_address": None, "remote_kind": None}
+    counters = {"replays": None, "recoveries": None, "crc_errors": None}
+    return NvLink(number, True, **{**values, **counters, **changes})
+
+
+BY_FUNCTION = GpuCounters(1, 2, 3, 4, 5, 6, True, False, 7, 0, False, 9, None, None, None)
+
+
+@each(
+    "nvml, counters",
+    [
+        (FakeNvml(), NOTHING),
+        (FakeNvml(1, FUNCTIONS), BY_FUNCTION),
+        (
+            FakeNvml(1, FUNCTIONS, {3: 10, 4: 20, 145: 1, 94: 90}),
+            replace(
+                BY_FUNCTION,
+                ecc_corrected=10,
+                ecc_uncorrected=20,
+                remap_failed=True,
+                pcie_replays=90,
+            ),
+        ),
+    ],
+    told=["a GPU that offers nothing", "functions where there are no fields", "fields come first"],
+)
+def test_counters(nvml: FakeNvml, counters: GpuCounters) -> None:
+    assert gpu_counters.read(nvml, 0, []) == counters
+
+
+def test_a_lost_gpu_is_raised_at_its_counters() -> None:
+    assert_raises(Refusal, gpu_counters.read, FakeNvml(fields={3: Refusal(LOST)}), 0, [])
+
+
+# --- links ---
+
+
+def test_sums_are_over_links_that_all_tell() -> None:
+    nvml = Hopper({(161, 0): 1, (161, 3): 2, (162, 0): 4, (163, 0): 8, (163, 3): 16})
+    found = gpu_counters.read(nvml, 0, [0, 3])
+    assert (found.nvlink_replays, found.nvlink_recoveries, found.nvlink_crc_errors) == (3, None, 24)
+
+
+def test_links_that_exist() -> None:
+    nvml = Hopper(
+        {(161, 0): 1, (162, 0): 2, (163, 0): 3, (164, 0): 26562, 46: 99},
+        {
+            "nvmlDeviceGetNvLinkRemoteDeviceType": {0: 2, 3: 0},
+            "nvmlDeviceGetNvLinkRemotePciInfo": {
+                0: pci("00000000:A1:00.0"),
+                3: pci(b"00000000:02:00.0"),
+            },
+        },
+    )
+    switch = {
+        "version": "4.0",
+        "speed_gbs": 26.562,
+        "remote_address": "0000:a1:00.0",
+        "remote_kind": "switch",
+    }
+    assert nvlink.read(nvml, 0) == (
+        link(0, **switch, replays=1, recoveries=2, crc_errors=3),
+        NvLink(1, False, None, None, None, None, None, None, None),
+        link(3, remote_address="0000:02:00.0", remote_kind="gpu"),
+    )
+    assert len(nvml.asked_fields) == 1
+
+
+KINDS = {0: "gpu", 1: "unknown", 2: "switch", 255: "unknown", 7: "unknown"}
+
+
+@each(
+    "fields, answers, first",
+    [
+        ({46: 5}, {}, link(0, replays=5)),
+        ({}, {"nvmlDeviceGetNvLinkRemotePciInfo": pci("")}, link(0)),
+        ({}, {"nvmlDeviceGetNvLinkRemotePciInfo": pci("FFFFFFFF:FF:FF.0")}, link(0)),
+        *(
+            ({}, {"nvmlDeviceGetNvLinkRemoteDeviceType": kind}, link(0, remote_kind=word))
+            for kind, word in KINDS.items()
+        ),
+        ({}, {"nvmlDeviceGetNvLinkVersion": 99}, link(0, version=None)),
+    ],
+)
+def test_one_link(fields: dict[Any, Any], answers: dict[Any, Any], first: NvLink) -> None:
+    """A field for each link where the scope is not known; other ends; versions nobody knows."""
+    assert nvlink.read(Hopper(fields, answers), 0)[0] == first
+
+
+def test_a_gpu_without_links() -> None:
+    nvml = FakeNvml()
+    assert nvlink.read(nvml, 0) == ()
+    assert nvml.asked_fields == []

@@ -7,6 +7,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_texts import brief
+from refusal import assert_raises, raised
 from thoroughness import some
 
 from acceptance.cli.read import json_object
@@ -789,8 +790,7 @@ def test_read(text: str, outcome: str, told: str) -> None:
     ],
 )
 def test_what_is_no_kernel_log_is_unreadable(text: str) -> None:
-    with pytest.raises(UnreadableOutput, match="kernel-log"):
-        read_kernel_log.parse(text)
+    assert "kernel-log" in raised(UnreadableOutput, read_kernel_log.parse, text)
 
 
 def test_json_object() -> None:
@@ -900,12 +900,10 @@ def test_no_text_around_it_hides_an_xid_79(text: str) -> None:
 
 
 def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
-    with pytest.raises(UnreadableOutput):
-        read_kernel_log.parse('{"MESSAGE": "x"}\n' + "[" * 100_000)
+    assert_raises(UnreadableOutput, read_kernel_log.parse, '{"MESSAGE": "x"}\n' + "[" * 100000)
     for depth in range(200, 1000, 40):
         deep = '{"MESSAGE": "x", "__REALTIME_TIMESTAMP": ' + "[" * depth + "]" * depth + "}"
-        with pytest.raises(UnreadableOutput):
-            read_kernel_log.parse(deep)
+        assert_raises(UnreadableOutput, read_kernel_log.parse, deep)
 
 
 @pytest.mark.sweep

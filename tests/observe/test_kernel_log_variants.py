@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from cases import each
 from kernel_texts import brief, lines
+from refusal import assert_raises
 
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import kernel_log
@@ -353,5 +353,4 @@ def test_dmesg_as_json() -> None:
     ],
 )
 def test_other_json_is_no_kernel_log(text: str) -> None:
-    with pytest.raises(UnreadableOutput):
-        kernel_log.parse(text)
+    assert_raises(UnreadableOutput, kernel_log.parse, text)

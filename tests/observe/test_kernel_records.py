@@ -56,20 +56,11 @@ def test_every_name_of_a_correctable_bit_is_known(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(("between", "code"), [(11, "corrected warning"), (12, "unknown error")])
-def test_the_bits_of_a_report_stand_within_twelve_messages(between: int, code: str) -> None:
-    (found,) = read_kernel_log.events(lines(STATUS, *others(between), BIT))
-    assert f"{found.code} {found.severity}" == code
-
-
 def test_a_report_ends_where_the_next_begins() -> None:
+    assert first(lines(HEADER)).text == HEADER
     bit = "pcieport 0000:17:00.0:    [ 6] BadTLP"
     texts = [event.text for event in read_kernel_log.events(lines(BUS, BUS, bit))]
     assert texts == [BUS, f"{BUS}; BadTLP"]
-
-
-def test_a_header_alone_is_told_as_it_stands() -> None:
-    assert first(lines(HEADER)).text == HEADER
 
 
 @each(
@@ -229,28 +220,9 @@ def test_how_many_messages_a_record_has(head: str, told: str, length: int) -> No
     assert brief(lines(head, *[HW] * length)) == [told, UNKNOWN]
 
 
-@each("between, found", [(0, []), (3, []), (4, [UNKNOWN])])
-def test_the_grade_of_an_amd_record_stands_within_four_messages(
-    between: int, found: list[str]
-) -> None:
-    assert brief(lines(NODE, *others(between), AMD)) == [*found, "mce Corrected error None warning"]
-
-
 def test_what_stands_below_the_head_of_an_amd_record_and_is_no_grade_explains_nothing() -> None:
     assert brief(lines(NODE, HW)) == [UNKNOWN]
     assert first(lines(NODE, HW)).text == NODE
-
-
-@each(
-    "between, told",
-    [
-        (0, "mce bank4 cpu16 warning"),
-        (3, "mce bank4 cpu16 warning"),
-        (4, "mce Corrected error None warning"),
-    ],
-)
-def test_the_status_of_an_amd_record_stands_within_four_messages(between: int, told: str) -> None:
-    assert brief(lines(AMD, *others(between), AMD_STATUS)) == [told]
 
 
 def test_a_record_is_told_with_what_it_says_below_and_nothing_else() -> None:
@@ -317,20 +289,8 @@ def test_each_report_of_the_firmware_is_told(length: int) -> None:
 BROKEN = "EDAC MC0: 5 CE memory re"
 HALF = "ad error on DIMM_A1 (channel:0)"
 BANKED = "EDAC skx MC1: CPU 28: Machine Check Event: 0x0 Bank 7: 0x8c00004000010090"
+GRADED, MODULE = "mce Corrected error None warning", "edac CE dimm:A warning"
 COUNTED = "EDAC MC1: 1 CE memory read error on A (channel:0 slot:0)"
-
-
-@each("between, component", [(0, "dimm:DIMM_A1"), (1, "dimm:DIMM_A1"), (2, "mc0")])
-def test_the_second_half_of_a_broken_message_stands_within_two(
-    between: int, component: str
-) -> None:
-    assert brief(lines(BROKEN, *others(between), HALF)) == [f"edac CE {component} warning"]
-
-
-@each("between, banks", [(0, 0), (7, 0), (8, 1)])
-def test_a_bank_that_edac_counts_below_is_told_once(between: int, banks: int) -> None:
-    found = brief(lines(BANKED, *others(between), COUNTED))
-    assert found == ["mce bank7 cpu28 warning"] * banks + ["edac CE dimm:A warning"]
 
 
 @each(
@@ -382,6 +342,30 @@ def test_what_is_told_of_messages_close_to_each_other(
     texts: tuple[str, ...], told: list[str]
 ) -> None:
     assert brief(lines(*texts)) == told
+
+
+@each(
+    "first, between, second, told",
+    [
+        (STATUS, 11, BIT, ["aer corrected 0000:17:00.0 warning"]),
+        (STATUS, 12, BIT, ["aer unknown 0000:17:00.0 error"]),
+        *((NODE, between, AMD, [GRADED]) for between in (0, 3)),
+        (NODE, 4, AMD, [UNKNOWN, GRADED]),
+        *((AMD, between, AMD_STATUS, ["mce bank4 cpu16 warning"]) for between in (0, 3)),
+        (AMD, 4, AMD_STATUS, [GRADED]),
+        *((BROKEN, between, HALF, ["edac CE dimm:DIMM_A1 warning"]) for between in (0, 1)),
+        (BROKEN, 2, HALF, ["edac CE mc0 warning"]),
+        *((BANKED, between, COUNTED, [MODULE]) for between in (0, 7)),
+        (BANKED, 8, COUNTED, ["mce bank7 cpu28 warning", MODULE]),
+    ],
+)
+def test_how_far_below_what_belongs_to_a_record_may_stand(
+    first: str, between: int, second: str, told: list[str]
+) -> None:
+    """The bits of a report, the grade and the status of AMD, the second half of a broken message,
+    a bank that EDAC counts.
+    """
+    assert brief(lines(first, *others(between), second)) == told
 
 
 # --- notices that a machine check was logged ---

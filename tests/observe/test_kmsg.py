@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cases import each
 from raising import raising
+from refusal import assert_raises, raised
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
@@ -29,8 +30,7 @@ def test_parse_records() -> None:
         KmsgRecord(1, 2.5, 4, "two\nlines"),
     )
     assert kmsg.parse_records("") == ()
-    with pytest.raises(WordedError, match="not a kmsg record: 'rubbish'"):
-        kmsg.parse_records("rubbish\n")
+    assert "not a kmsg record: 'rubbish'" in raised(WordedError, kmsg.parse_records, "rubbish\n")
 
 
 def test_records_become_events() -> None:
@@ -123,8 +123,7 @@ def test_overwritten_records_are_reported(root: Path, monkeypatch: pytest.Monkey
         assert [record.text for record in log.read_new()] == ["x"]
         assert log.lost
         answers.append(errno.EIO)
-        with pytest.raises(NotMeasurable, match="Input/output error"):
-            log.read_new()
+        assert "Input/output error" in raised(NotMeasurable, log.read_new)
 
 
 def test_a_flood_ends_with_the_batch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,15 +153,16 @@ def test_what_cannot_be_opened_names_the_cure(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int, cure: str
 ) -> None:
     monkeypatch.setattr(os, "open", raising(OSError(number, os.strerror(number))))
-    with pytest.raises(
-        NotMeasurable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"
-    ):
-        Kmsg(root)
+    assert_raises(
+        NotMeasurable,
+        Kmsg,
+        root,
+        match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}",
+    )
 
 
 def test_a_machine_without_it(tmp_path: Path) -> None:
-    with pytest.raises(NotMeasurable, match="on the host"):
-        Kmsg(tmp_path)
+    assert "on the host" in raised(NotMeasurable, Kmsg, tmp_path)
 
 
 @pytest.mark.tools

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from cases import each
 from machine_tree import Tree
+from refusal import raised
 
 from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import network as observe_network
@@ -29,23 +34,31 @@ def test_a_card_that_is_up(tree: Tree) -> None:
     )
 
 
-def test_a_link_that_is_down_has_no_speed(tree: Tree) -> None:
-    tree.nic("enp5s0", operstate="down", speed=-1)
+UNKNOWN = (-1, 0, 65535, 4294967295)
+
+
+@each(
+    "files, up, speed, virtual",
+    [
+        ({"operstate": "down", "speed": -1}, False, None, False),
+        *(({"driver": "virtio_net", "speed": speed}, True, None, True) for speed in UNKNOWN),
+        ({"operstate": "unknown", "carrier": 1}, True, 2500, False),
+        ({"operstate": "unknown", "carrier": 0}, False, None, False),
+    ],
+)
+def test_state_and_speed(
+    tmp_path: Path, files: dict[str, Any], up: bool, speed: int | None, virtual: bool
+) -> None:
+    """A link that is down has no speed, the carrier decides an unknown state, and counters of
+    virtual devices are not read.
+    """
+    tree = Tree(tmp_path)
+    tree.nic("eth0", **files)
+    tree.link("sys/class/net/eth0/device/subsystem", "sys/bus/pci")
+    tree.files("sys/class/net/eth0/statistics", rx_errors=3)
     (link,) = observe_network.read(tree.root)
-    assert (link.up, link.speed_mbps) == (False, None)
-
-
-@pytest.mark.parametrize("speed", [-1, 0, 65535, 4294967295])
-def test_ways_of_not_knowing_the_speed(tree: Tree, speed: int) -> None:
-    tree.nic("eth0", driver="virtio_net", speed=speed)
-    (link,) = observe_network.read(tree.root)
-    assert (link.up, link.speed_mbps, link.virtual) == (True, None, True)
-
-
-def test_an_unknown_state_is_decided_by_the_carrier(tree: Tree) -> None:
-    tree.nic("eth0", operstate="unknown", carrier=1)
-    tree.nic("eth1", operstate="unknown", carrier=0)
-    assert [link.up for link in observe_network.read(tree.root)] == [True, False]
+    assert (link.up, link.speed_mbps, link.virtual) == (up, speed, virtual)
+    assert (link.counters == {}) == virtual
 
 
 def test_wireless_and_ip_over_infiniband(tree: Tree) -> None:
@@ -121,34 +134,22 @@ def test_infiniband_ports(tree: Tree) -> None:
 
 def test_a_rate_that_is_none_is_refused(tree: Tree) -> None:
     infiniband(tree, 1, link_layer="InfiniBand", state="4: ACTIVE", rate="quick")
-    with pytest.raises(SysfsError, match="not a rate"):
-        observe_network.read(tree.root)
+    assert "not a rate" in raised(SysfsError, observe_network.read, tree.root)
 
 
 def test_how_a_card_is_connected(tree: Tree) -> None:
-    tree.nic("enp5s0")
-    device = tree.root / "sys/class/net/enp5s0/device"
-    tree.link("sys/class/net/enp5s0/device/subsystem", "sys/bus/pci")
-    (device / "current_link_speed").write_text("8.0 GT/s PCIe\n")
-    (device / "current_link_width").write_text("8\n")
-    (link,) = observe_network.read(tree.root)
-    assert (link.bus, link.is_virtual_function, link.pcie_speed_gts, link.pcie_width) == (
-        "pci",
-        False,
-        8.0,
-        8,
-    )
+    """A card behind a controller has no PCI Express link of its own."""
+    for place, (name, bus) in enumerate((("enp5s0", "pci"), ("enx0", "usb")), 5):
+        tree.nic(name, bus=place)
+        device = f"sys/class/net/{name}/device"
+        tree.link(f"{device}/subsystem", f"sys/bus/{bus}")
+        tree.files(device, current_link_speed="8.0 GT/s PCIe", current_link_width=8)
+    assert [
+        (link.bus, link.is_virtual_function, link.pcie_speed_gts, link.pcie_width)
+        for link in observe_network.read(tree.root)
+    ] == [("pci", False, 8.0, 8), ("usb", False, None, None)]
     tree.link("sys/class/net/enp5s0/device/physfn", "sys/devices/pci0000:00/0000:00:01.0")
     assert observe_network.read(tree.root)[0].is_virtual_function
-
-
-def test_a_card_behind_a_controller_has_no_pcie_link_of_its_own(tree: Tree) -> None:
-    tree.nic("enx0")
-    device = tree.root / "sys/class/net/enx0/device"
-    tree.link("sys/class/net/enx0/device/subsystem", "sys/bus/usb")
-    (device / "current_link_speed").write_text("8.0 GT/s PCIe\n")
-    (link,) = observe_network.read(tree.root)
-    assert (link.bus, link.pcie_speed_gts, link.pcie_width) == ("usb", None, None)
 
 
 def test_a_card_with_its_link_and_counters(tree: Tree) -> None:
@@ -228,14 +229,6 @@ def test_an_rdma_port_is_one_with_its_interface(tree: Tree) -> None:
     assert (link.rdma, link.counters["link_downed"]) == ("rocep1s0/2", 9)
 
 
-def test_counters_of_virtual_devices_are_not_read(tree: Tree) -> None:
-    tree.nic("eth0", driver="virtio_net")
-    tree.link("sys/class/net/eth0/device/subsystem", "sys/bus/pci")
-    tree.files("sys/class/net/eth0/statistics", rx_errors=3)
-    (link,) = observe_network.read(tree.root)
-    assert link.counters == {}
-
-
 @pytest.mark.parametrize(
     ("name", "file", "text"),
     [
@@ -256,5 +249,6 @@ def test_what_is_not_understood_is_refused_by_its_file(
     card = NetworkCard(name, then={file: text})
     network_card.lay(tree.root, 0, card)
     network_card.change(tree.root, card)
-    with pytest.raises(SysfsError, match=f"{file} holds '{text.rpartition(': ')[2]}'"):
-        observe_network.read(tree.root)
+    assert f"{file} holds '{text.rpartition(': ')[2]}'" in raised(
+        SysfsError, observe_network.read, tree.root
+    )

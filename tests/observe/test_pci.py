@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from hypothesis import given
+from hypothesis import strategies as st
 from machine_tree import Tree
+from refusal import assert_raises
 
-from acceptance.machine import inventory
+from acceptance.machine import inventory, topology
+from acceptance.machine.inventory import PciPlace
 from acceptance.observe import pci
 from acceptance.observe.sysfs import SysfsError
 
@@ -119,8 +123,7 @@ def test_spellings_of_a_speed_and_a_width(
 def test_what_is_not_known_is_refused(tree: Tree, file: str, text: str) -> None:
     address = tree.gpu(1)
     tree.write(f"sys/bus/pci/devices/{address}/{file}", text)
-    with pytest.raises(SysfsError, match=file):
-        pci.read(tree.root)
+    assert_raises(SysfsError, pci.read, tree.root, match=file)
 
 
 def test_numa_node_and_a_part_cut_out_by_sr_iov(tree: Tree) -> None:
@@ -131,3 +134,141 @@ def test_numa_node_and_a_part_cut_out_by_sr_iov(tree: Tree) -> None:
     assert (seen.numa_node, seen.is_virtual_function) == (1, True)
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.address = "0000:02:00.0"  # type: ignore[misc]
+
+
+def structure(
+    name: str = "PCIEX16_1",
+    bus: int = 0x01,
+    function: int = 0,
+    segment: int = 0,
+    *,
+    number: int = 1,
+    length: int = 0x11,
+) -> bytes:
+    """A System Slots structure as /sys/firmware/dmi shows it."""
+    head = bytes([9, length, 0x24, 0, number, 0xB6, 0x0D, 4, 4, 1, 0, 0x0C, 1])
+    formatted = (
+        head + segment.to_bytes(2, "little") + bytes([bus, function]) + bytes(max(0, length - 0x11))
+    )
+    return formatted + name.encode() + b"\0\0"
+
+
+@each(
+    "raw, found",
+    [
+        (structure(), ("0000:01:00.0", "PCIEX16_1")),
+        (
+            structure("CPU SLOT7 PCI-E 5.0 X16", 0xC1, 0),
+            ("0000:c1:00.0", "CPU SLOT7 PCI-E 5.0 X16"),
+        ),
+        (structure(bus=0, function=0b00001_010), ("0000:00:01.2", "PCIEX16_1")),
+        (structure(segment=0x10), ("0010:01:00.0", "PCIEX16_1")),
+        (structure(length=0x18), ("0000:01:00.0", "PCIEX16_1")),
+        (structure("A\0B", number=2), ("0000:01:00.0", "B")),
+        (structure(" J6B2 "), ("0000:01:00.0", "J6B2")),
+        (structure(bus=0xFF, function=0xFF), None),
+        (structure(number=0), None),
+        (structure(number=9), None),
+        (structure(""), None),
+        (structure(length=0x0D), None),
+        (b"", None),
+        (structure()[:0x11], None),
+        (bytes([17]) + structure()[1:], None),
+        (structure()[:1] + b"\xff" + structure()[2:], None),
+    ],
+)
+def test_a_structure(raw: bytes, found: tuple[str, str] | None) -> None:
+    assert pci.parse_slots(raw) == found
+
+
+@given(st.binary(max_size=80))
+def test_no_bytes_are_too_much(raw: bytes) -> None:
+    for given_raw in (raw, b"\x09" + raw, structure()[:17] + raw):
+        found = pci.parse_slots(given_raw)
+        assert found is None or all(found)
+
+
+def test_the_firmwares_name_goes_before_the_kernels(tmp_path: Path) -> None:
+    for name, address in (("1", "0000:01:00"), ("7", "0000:41"), ("9", "")):
+        (tmp_path / "sys/bus/pci/slots" / name).mkdir(parents=True)
+        (tmp_path / "sys/bus/pci/slots" / name / "address").write_text(f"{address}\n")
+    tables = {
+        "9-0": structure(),
+        "9-1": structure("PCIEX16_2", 0, 0b00001_001),
+        "17-0": structure("no slot", 5),
+        "9-2": b"",
+    }
+    for name, raw in tables.items():
+        (tmp_path / "sys/firmware/dmi/entries" / name).mkdir(parents=True)
+        (tmp_path / "sys/firmware/dmi/entries" / name / "raw").write_bytes(raw)
+    named = pci.read_slots(tmp_path)
+    assert pci.slot_of("0000:01:00.0", "0000:00:01.0", named) == "PCIEX16_1"
+    assert pci.slot_of("0000:01:00.1", "0000:00:01.0", named) == "PCIEX16_1", (
+        "the card's other function"
+    )
+    assert pci.slot_of("0000:21:00.0", "0000:00:01.1", named) == "PCIEX16_2", (
+        "told of the port above"
+    )
+    assert pci.slot_of("0000:41:00.0", "0000:00:01.3", named) == "7"
+    assert pci.slot_of("0000:05:00.0", "0000:00:01.4", named) is None
+
+
+def test_a_machine_that_shows_neither(tmp_path: Path) -> None:
+    assert pci.read_slots(tmp_path) == {}
+
+
+def place(host: str, *bridges: str, node: int | None = 0) -> PciPlace:
+    return PciPlace("0000:ff:00.0", host, bridges, node, None)
+
+
+def test_places(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    switch = "sys/devices/pci0000:40/0000:40:01.1/0000:41:00.0/0000:42:04.0/0000:45:00.0"
+    tree.files(switch, numa_node=1, local_cpulist="8-10,24")
+    tree.link("sys/bus/pci/devices/0000:45:00.0", switch)
+    tree.files("sys/devices/pci0000:00/0000:00:06.0", numa_node=-1)
+    tree.link("sys/bus/pci/devices/0000:00:06.0", "sys/devices/pci0000:00/0000:00:06.0")
+    tree.link("sys/bus/pci/devices/0000:77:00.0", "sys/devices/platform/strange/0000:77:00.0")
+    assert pci.places(
+        tmp_path, ["0000:45:00.0", "0000:00:06.0", "0000:77:00.0", "0000:99:00.0"]
+    ) == {
+        "0000:45:00.0": PciPlace(
+            "0000:45:00.0",
+            "pci0000:40",
+            ("0000:40:01.1", "0000:41:00.0", "0000:42:04.0"),
+            1,
+            (8, 9, 10, 24),
+        ),
+        "0000:00:06.0": PciPlace("0000:00:06.0", "pci0000:00", (), None, None),
+    }
+
+
+def test_a_domain_of_its_own_below_another_bridge(tmp_path: Path) -> None:
+    # Intel's volume management device shows what is behind it as a host bridge of its own.
+    tree = Tree(tmp_path)
+    device = "sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0"
+    tree.link("sys/bus/pci/devices/10000:e1:00.0", device)
+    found = pci.places(tmp_path, ["10000:e1:00.0"])["10000:e1:00.0"]
+    assert (found.host_bridge, found.bridges) == ("pci10000:e0", ("10000:e0:06.0",))
+
+
+@each(
+    "a, b, path",
+    [
+        (place("A", "port", "up", "d1"), place("A", "port", "up", "d2"), "PIX"),  # one switch
+        (place("A", "port"), place("A", "port"), "PIX"),  # two functions behind one port
+        (
+            place("A", "port", "up", "d1", "up2", "e1"),
+            place("A", "port", "up", "d2"),
+            "PXB",
+        ),  # two switches in a row
+        (place("A", "port1"), place("A", "port2"), "PHB"),
+        (place("A"), place("A"), "PHB"),  # a virtual machine's flat bus
+        (place("A", "port1"), place("B", "port2"), "NODE"),
+        (place("A", node=None), place("B", node=None), "SYS"),
+        (place("A", "port1"), place("B", "port2", node=1), "SYS"),
+        (place("A", node=None), place("B", node=0), "SYS"),
+    ],
+)
+def test_paths(a: PciPlace, b: PciPlace, path: str) -> None:
+    assert (topology.path(a, b), topology.path(b, a)) == (path, path)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from cases import each
+from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.observe import self_test, smart
@@ -71,7 +71,6 @@ def test_the_refusal_of_a_disk() -> None:
 
     assert refusal(0) is None
     told = refusal(smart.BIT_COMMAND_FAILED, "Self-test not allowed")
-    assert told is not None
     assert "a command to the disk failed" in told
     assert "Self-test not allowed" in told
 
@@ -94,8 +93,7 @@ def test_nvme() -> None:
 def test_nvme_running() -> None:
     found = nvme(running=1, current_self_test_completion_percent=30)
     assert (found.percent, found.results) == (30, ())
-    with pytest.raises(UnreadableOutput, match="current_self_test_completion_percent"):
-        nvme(running=1)
+    assert "current_self_test_completion_percent" in raised(UnreadableOutput, nvme, running=1)
 
 
 @each("form", ["standard", "extended"])
@@ -139,8 +137,9 @@ def test_states(read: Any, row: Any, code: int, state: str) -> None:
 
 @each("read, row, code", [(nvme, nvme_row, 10), (nvme, nvme_row, 14), (ata, ata_row, 9)])
 def test_reserved_results_are_refused(read: Any, row: Any, code: int) -> None:
-    with pytest.raises(UnreadableOutput, match=f"the result {code}, which the specification"):
-        read(row(code))
+    assert f"the result {code}, which the specification" in raised(
+        UnreadableOutput, read, row(code)
+    )
 
 
 @each(
@@ -154,8 +153,7 @@ def test_reserved_results_are_refused(read: Any, row: Any, code: int) -> None:
     ],
 )
 def test_a_row_that_is_not_whole_is_refused(row: dict[str, Any], why: str) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        nvme(row)
+    assert_raises(UnreadableOutput, nvme, row, match=why)
 
 
 def test_disks_without_self_tests() -> None:
@@ -163,10 +161,10 @@ def test_disks_without_self_tests() -> None:
     assert parse(smart_status={"passed": True}) == none
     assert ata(able=False) == none
     assert parse(ata_smart_data={"self_test": {"status": {"value": 0}}}) == none
-    with pytest.raises(NotMeasurable, match="a command to the disk failed"):
-        parse(4, smart_status={"passed": True})
-    with pytest.raises(NotMeasurable, match="exit code 2"):
-        parse(2, smart_status={"passed": True})
+    assert "a command to the disk failed" in raised(
+        NotMeasurable, parse, 4, smart_status={"passed": True}
+    )
+    assert "exit code 2" in raised(NotMeasurable, parse, 2, smart_status={"passed": True})
 
 
 NEW, OLD = nvme_row(hours=900), nvme_row(hours=800)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
+from cases import each
 from machine_tree import Tree
 
 from acceptance.core.evidence import Sample
@@ -66,27 +69,27 @@ def test_one_of_several_sensors_that_is_dead(tree: Tree, impossible: int) -> Non
     assert whole.read()["cpu_temperature_c"] == impossible / 1000
 
 
-def test_an_amd_desktop(tree: Tree) -> None:
-    tree.files("sys/class/hwmon/hwmon3", name="k10temp", temp1_input=48_625, temp3_input=45_000)
-    for cpu in range(2):
-        tree.files(f"{CPU}/cpu{cpu}/topology", physical_package_id=0, core_id=cpu)
-    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": 48.625}
+ZONES = {
+    "thermal/thermal_zone0": {"type": "acpitz", "temp": 27_800},
+    "thermal/thermal_zone1": {"type": "x86_pkg_temp", "temp": 51_000},
+}
+ZEN = {"hwmon/hwmon0": {"name": "zenpower", "temp1_input": 39_000}}
+AMD = {"hwmon/hwmon3": {"name": "k10temp", "temp1_input": 48_625, "temp3_input": 45_000}}
 
 
-def test_thermal_zones_where_no_driver_shows_a_temperature(tree: Tree) -> None:
-    tree.files("sys/class/thermal/thermal_zone0", type="acpitz", temp=27_800)
-    tree.files("sys/class/thermal/thermal_zone1", type="x86_pkg_temp", temp=51_000)
-    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": 51.0}
-    tree.files("sys/class/hwmon/hwmon0", name="zenpower", temp1_input=39_000)
-    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": 39.0}
-
-
-def test_a_machine_that_offers_nothing(tree: Tree) -> None:
-    assert Sensors.find(tree.root).read() == {}
-    assert Sensors.find(tree.root).offered() == frozenset()
+@each("shown, celsius", [(AMD, 48.625), (ZONES, 51.0), ({**ZONES, **ZEN}, 39.0)])
+def test_a_driver_goes_before_thermal_zones(
+    tmp_path: Path, shown: dict[str, dict[str, Any]], celsius: float
+) -> None:
+    tree = Tree(tmp_path)
+    for folder, files in shown.items():
+        tree.files(f"sys/class/{folder}", **files)
+    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": celsius}
 
 
 def test_load_memory_and_stolen_time(tree: Tree) -> None:
+    assert Sensors.find(tree.root).read() == {}
+    assert Sensors.find(tree.root).offered() == frozenset()
     tree.write(
         "proc/stat", "cpu  10 20 30 40 50 60 70 250 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1\n"
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.observe import smart
@@ -110,13 +111,6 @@ def test_what_a_disk_does_not_offer_is_absent() -> None:
     assert smart.faults(NOTHING) == ()
 
 
-@each("bit", range(8))
-def test_every_critical_warning_bit_alone(bit: int) -> None:
-    assert worded(smart.faults(nvme(critical_warning=1 << bit))) == (
-        f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}",
-    )
-
-
 def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
     health = ata(
         attribute(5, "Reallocated_Sector_Ct", "3 (0 12)"),
@@ -145,8 +139,7 @@ def test_an_attribute_of_another_meaning_is_not_taken() -> None:
 
 def test_the_first_count_that_no_counter_holds_is_refused() -> None:
     assert nvme(media_errors=(1 << 128) - 1).media_errors == (1 << 128) - 1
-    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
-        nvme(media_errors=1 << 128)
+    assert "beyond 128 bits" in raised(UnreadableOutput, nvme, media_errors=1 << 128)
 
 
 @pytest.mark.parametrize(("current", "trip"), [(0, 60), (25, 0)])
@@ -195,27 +188,29 @@ def test_self_tests_of_a_sas_disk() -> None:
     assert told(*[failed] * 20) == ("20 failed self-tests",)
     # outdated
     assert told(sas_self_test("Completed", 0, "Background long"), failed) == ()
-    with pytest.raises(UnreadableOutput):
-        told({"result": {"value": 0}})
-    with pytest.raises(UnreadableOutput, match=r"`scsi_self_test_1` as .*Reserved"):
-        told(sas_self_test("Completed"), sas_self_test("Reserved(8)", 8))
+    assert_raises(UnreadableOutput, told, {"result": {"value": 0}})
+    assert_raises(
+        UnreadableOutput,
+        told,
+        sas_self_test("Completed"),
+        sas_self_test("Reserved(8)", 8),
+        match=r"`scsi_self_test_1` as .*Reserved",
+    )
 
 
 @each("status", [16, 128, 16 | 64])
 def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> None:
-    with pytest.raises(UnreadableOutput, match=rf"exit status {status} tells of an"):
-        ata(attribute(5, "Reallocated_Sector_Ct", "0"), status=status)
+    assert f"exit status {status} tells of an" in raised(
+        UnreadableOutput, ata, attribute(5, "Reallocated_Sector_Ct", "0"), status=status
+    )
     assert smart.faults(ata(attribute(5, "Reallocated_Sector_Ct", "0", "now"), status=status))
 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
-    with pytest.raises(
-        NotMeasurable,
-        match=r"a command to the disk failed or its answer had a wrong checksum",
-    ):
-        ata(status=4)
-    with pytest.raises(NotMeasurable, match="a command to the disk failed"):
-        nvme(status=4)
+    assert "a command to the disk failed or its answer had a wrong checksum" in raised(
+        NotMeasurable, ata, status=4
+    )
+    assert "a command to the disk failed" in raised(NotMeasurable, nvme, status=4)
     assert worded(smart.faults(nvme(status=4, media_errors=7))) == ("7 media errors",)
     assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
 
@@ -242,10 +237,8 @@ def test_another_failed_command_proves_no_health() -> None:
         (SELF_TEST_LOG, "Read NVMe SMART/Health Information (NSID 0x1) failed: x"),
         ("Read NVMe Identify Controller failed: x",),
     ):
-        with pytest.raises(NotMeasurable, match="a command to the disk failed"):
-            failed_command(*messages)
-    with pytest.raises(UnreadableOutput):
-        failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
+        assert "a command to the disk failed" in raised(NotMeasurable, failed_command, *messages)
+    assert_raises(UnreadableOutput, failed_command, SELF_TEST_LOG, **{log: {"critical_warning": 0}})
 
 
 def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
@@ -256,22 +249,11 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
         {"scsi_grown_defect_list": 0},
         {"nvme_smart_health_information_log": {"media_errors": 0}},
     ):
-        with pytest.raises(NotMeasurable, match=r"it tells no overall SMART status\): "):
-            parse(**parts)
+        assert "it tells no overall SMART status): " in raised(NotMeasurable, parse, **parts)
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
     failing = parse(ata_smart_attributes={"table": [{**pending, "raw": {"string": "8"}}]})
     assert worded(smart.faults(failing)) == ("8 sectors waiting to be reallocated",)
-
-
-def refused(status: int, *messages: str, **parts: Any) -> str:
-    document = {
-        "smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]},
-        **parts,
-    }
-    with pytest.raises(NotMeasurable) as caught:
-        smart.parse(json.dumps(document), status)
-    return str(caught.value)
 
 
 def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> NotMeasurable:
@@ -363,6 +345,13 @@ WHY = [
         "not_permitted",
         "health_switched_off",
     ),
+    (
+        4,
+        ("SMART Disabled. Use option -s with argument 'on' to enable it.",),
+        {},
+        "not_permitted",
+        None,
+    ),
     # it failed to answer
     (2, (f"{OPEN}No such device",), {}, "no_answer", "disk_gone"),
     (2, (f"{OPEN}No such file or directory",), {}, "no_answer", "disk_gone"),
@@ -396,6 +385,7 @@ def test_why_a_disk_has_no_report(
     found = lack(status, *messages, **parts)
     assert found.why == why
     assert code in (None, found.message.code)
+    assert isinstance(found, smart.DiskVanished) == (code == "disk_gone")
 
 
 @each(
@@ -416,34 +406,20 @@ def test_a_volume_names_the_option_for_its_members(
     assert lack(2, *messages, **parts).message.values["option"] == f"-d {option},N"
 
 
-def test_support_that_is_no_table_is_refused() -> None:
-    with pytest.raises(UnreadableOutput, match="smart_support"):
-        lack(2, smart_support=1)
-
-
 def test_a_disk_that_cannot_be_asked() -> None:
-    assert "run rigproof with sudo" in refused(
-        2, "Smartctl open device: /dev/sda failed: Permission denied"
+    assert "run rigproof with sudo" in str(
+        lack(2, "Smartctl open device: /dev/sda failed: Permission denied")
     )
-    assert "Unable to detect device type" in refused(1, "/dev/vda: Unable to detect device type")
+    assert "Unable to detect device type" in str(lack(1, "/dev/vda: Unable to detect device type"))
     # Bits 0 and 1 win over whatever else the document holds.
-    assert "exit code 2" in refused(2, smart_status={"passed": True})
-    assert "no SMART data" in refused(0, device={"name": "/dev/sda"})
-
-
-@pytest.mark.parametrize("lost", ["No such device", "No such file or directory"])
-def test_a_disk_whose_node_is_gone_has_vanished(lost: str) -> None:
-    messages = [{"string": f"Smartctl open device: /dev/nvme0n1 failed: {lost}"}]
-    text = json.dumps({"smartctl": {"exit_status": 2, "messages": messages}})
-    with pytest.raises(smart.DiskVanished):
-        smart.parse(text, 2)
+    assert "exit code 2" in str(lack(2, smart_status={"passed": True}))
+    assert "no SMART data" in str(lack(0, device={"name": "/dev/sda"}))
 
 
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
-    with pytest.raises(
-        smart.SmartInterrupted, match="smartctl was ended by signal 9: run it by hand"
-    ):
-        smart.parse("", -9)
+    assert "smartctl was ended by signal 9: run it by hand" in raised(
+        smart.SmartInterrupted, smart.parse, "", -9
+    )
 
 
 @each(
@@ -488,11 +464,30 @@ def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
             '{"smartctl": {"exit_status": 0}, "ata_smart_attributes": {"table": [{"id": 5}]}}',
             "without name or raw value",
         ),
+        ('{"smartctl": {"exit_status": 0}, "smart_support": 1}', "smart_support"),
+        # the last would count, and the first may tell of the fault
+        (
+            '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": false, "passed": true}}',
+            "no JSON",
+        ),
+        *(
+            (f'{{"smartctl": {{"exit_status": 0, "messages": {messages}}}}}', "not a table")
+            for messages in ("1", '"x"', "[1]", '[["x"]]')
+        ),
+        *(
+            (
+                '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": '
+                + "[" * depth
+                + "]" * depth
+                + "}}",
+                ".",
+            )
+            for depth in range(200, 1000, 40)
+        ),
     ],
 )
 def test_other_texts_are_refused(text: str, why: str) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        smart.parse(text, 0)
+    assert_raises(UnreadableOutput, smart.parse, text, 0, match=why)
 
 
 @pytest.mark.parametrize(
@@ -503,34 +498,12 @@ def test_other_texts_are_refused(text: str, why: str) -> None:
     ],
 )
 def test_recordings(name: str, status: int, why: str) -> None:
-    with pytest.raises(NotMeasurable, match=why):
-        smart.parse((RECORDINGS / name).read_text(), status)
-
-
-def test_a_key_that_comes_twice_is_refused() -> None:
-    """The last would count, and the first may tell of the fault."""
-    text = json.dumps({"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}})
-    with pytest.raises(UnreadableOutput, match="no JSON"):
-        smart.parse(text.replace('"passed"', '"passed": false, "passed"'), 0)
-
-
-@each("messages", [1, "x", [1], [["x"]]])
-def test_messages_of_another_form_are_refused(messages: object) -> None:
-    with pytest.raises(UnreadableOutput, match="not a table"):
-        smart.parse(json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}), 0)
+    assert_raises(NotMeasurable, smart.parse, (RECORDINGS / name).read_text(), status, match=why)
 
 
 def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
-    with pytest.raises(NotMeasurable, match=r"\(asleep\)"):
-        smart.parse(json.dumps(document), 0)
-
-
-@each("depth", range(200, 1000, 40))
-def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
-    deep = "[" * depth + "]" * depth
-    with pytest.raises(UnreadableOutput):
-        smart.parse('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}", 0)
+    assert "(asleep)" in raised(NotMeasurable, smart.parse, json.dumps(document), 0)
 
 
 # --- growth ---
@@ -599,14 +572,17 @@ def test_a_counter_that_fell_makes_the_reports_worthless(name: str) -> None:
     if name in FALLS:
         assert smart.growth(COUNTED, fallen) == ()
         return
-    with pytest.raises(smart.ReportsDiffer, match="fell by 1 during the run"):
-        smart.growth(COUNTED, fallen)
+    assert "fell by 1 during the run" in raised(smart.ReportsDiffer, smart.growth, COUNTED, fallen)
 
 
 def test_the_reports_of_two_disks_are_not_compared() -> None:
     for other in ("S2", None):
-        with pytest.raises(smart.ReportsDiffer, match="serial number S1"):
-            smart.growth(COUNTED, replace(COUNTED, serial=other, media_errors=9))
+        assert "serial number S1" in raised(
+            smart.ReportsDiffer,
+            smart.growth,
+            COUNTED,
+            replace(COUNTED, serial=other, media_errors=9),
+        )
 
 
 @each("name", [*GROWN, *CLOCKS])
@@ -616,8 +592,7 @@ def test_a_counter_of_one_report_alone(name: str) -> None:
     thermal = name.endswith(("minutes", "throttles", "throttle_s")) and name != "over_minutes"
     assert len(smart.growth(absent, COUNTED)) == (thermal and not name.endswith("_s"))
     if thermal:
-        with pytest.raises(smart.ReportsDiffer, match="fell by 5"):
-            smart.growth(COUNTED, absent)
+        assert "fell by 5" in raised(smart.ReportsDiffer, smart.growth, COUNTED, absent)
     else:
         assert smart.growth(COUNTED, absent) == ()
 
@@ -677,8 +652,9 @@ def test_transitions_that_an_older_smartctl_only_prints() -> None:
 
 @each("told", ["-4", "", "8 or more", "99999999999", "\u0668"])
 def test_transitions_that_are_no_count(told: str) -> None:
-    with pytest.raises(UnreadableOutput, match=r"Thermal Temp\. 1 Transition Count"):
-        with_text(f"Thermal Temp. 1 Transition Count:   {told}")
+    assert "Thermal Temp. 1 Transition Count" in raised(
+        UnreadableOutput, with_text, f"Thermal Temp. 1 Transition Count:   {told}"
+    )
 
 
 def test_the_counters_of_a_sata_report() -> None:
@@ -724,8 +700,7 @@ BYTES = ("critical_warning", "percentage_used", "available_spare", "available_sp
 def test_a_part_of_a_report_that_cannot_be_right_is_refused(
     parts: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        parse(smart_status={"passed": True}, **parts)
+    assert_raises(UnreadableOutput, parse, smart_status={"passed": True}, **parts, match=why)
 
 
 # --- what a report has no more, and what it says now ---
@@ -762,8 +737,9 @@ def test_faults_that_a_report_proves_now_and_did_not_before(
 
 def test_an_attribute_whose_text_has_less_than_its_value_is_refused() -> None:
     row = attribute(5, "Reallocated_Sector_Ct", "0")
-    with pytest.raises(UnreadableOutput, match=r"Reallocated_Sector_Ct"):
-        ata({**row, "raw": {"value": 3000, "string": "0"}})
+    assert "Reallocated_Sector_Ct" in raised(
+        UnreadableOutput, ata, {**row, "raw": {"value": 3000, "string": "0"}}
+    )
     for value, text, counted in ((3 << 16, "0 (3 0)", 0), (36, "36 (1 2)", 36), (7, "0/7", 0)):
         assert ata({**row, "raw": {"value": value, "string": text}}).reallocated_sectors == counted
 
@@ -784,6 +760,10 @@ def sata_log(form: str, **counts: int) -> dict[str, Any]:
     "health, faults",
     [
         (nvme(media_errors=7), ("7 media errors",)),
+        *(
+            (nvme(critical_warning=1 << bit), (f"critical warning: {worded(said)}",))
+            for bit, said in enumerate(smart.CRITICAL_WARNINGS)
+        ),
         (
             nvme(critical_warning=0b1100),
             tuple(f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}" for bit in (2, 3)),
@@ -840,6 +820,7 @@ def sata_log(form: str, **counts: int) -> dict[str, Any]:
     ],
     told=[
         "media errors though the status passed",
+        *(f"critical warning {bit} alone" for bit in range(8)),
         "two critical warnings at once",
         "a spare at its threshold",
         "a spare below its threshold",
@@ -867,8 +848,7 @@ def test_faults_of_a_report(health: Health, faults: tuple[str, ...]) -> None:
 
 @each("key", ["available_spare", "available_spare_threshold"])
 def test_a_spare_of_more_than_all_is_refused(key: str) -> None:
-    with pytest.raises(UnreadableOutput):
-        nvme(**{key: 101})
+    assert_raises(UnreadableOutput, nvme, **{key: 101})
     assert smart.faults(nvme(**{key: 100})) == ()
 
 
@@ -878,18 +858,17 @@ def test_the_newest_self_test_of_an_ata_disk_needs_no_log(status: int, failed: i
     read = ata(attribute(5, "Reallocated_Sector_Ct", "0"), ata_smart_data=data)
     assert read.failed_self_tests == failed
     assert len(smart.faults(read)) == (failed or 0)
-    with pytest.raises(UnreadableOutput):
-        ata(ata_smart_data={"self_test": {"status": {"value": 256}}})
+    assert_raises(UnreadableOutput, ata, ata_smart_data={"self_test": {"status": {"value": 256}}})
 
 
 def test_exit_statuses_that_the_rows_do_not_explain() -> None:
     row = attribute(190, "Airflow_Temperature_Cel", "30")
-    with pytest.raises(UnreadableOutput, match="exit status 32"):
-        ata(row, status=32)
+    assert "exit status 32" in raised(UnreadableOutput, ata, row, status=32)
     assert smart.faults(ata({**row, "when_failed": "past"}, status=32)) == ()
     log = {"standard": {"count": 1, "error_count_total": 0}}
-    with pytest.raises(UnreadableOutput, match="exit status 128"):
-        ata(row, status=128, ata_smart_self_test_log=log)
+    assert "exit status 128" in raised(
+        UnreadableOutput, ata, row, status=128, ata_smart_self_test_log=log
+    )
 
 
 ROW = attribute(5, "Reallocated_Sector_Ct", "0")
@@ -945,14 +924,6 @@ def sas_errors(*kinds: str) -> Health:
 )
 def test_what_a_report_has_no_more(before: Health, after: Health, lost: tuple[str, ...]) -> None:
     assert smart.lost(before, after) == lost
-
-
-def test_smart_that_is_switched_off_by_smartctls_own_error() -> None:
-    told = [{"string": "SMART Disabled. Use option -s with argument 'on' to enable it."}]
-    document = {"smartctl": {"exit_status": 4, "messages": told}}
-    with pytest.raises(NotMeasurable) as raised:
-        smart.parse(json.dumps(document), 4)
-    assert raised.value.gap.why == "not_permitted"
 
 
 def test_unreadable_data_that_only_a_log_of_the_run_tells() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from refusal import assert_raises
 
 from acceptance.core.parts import Function, Named
 from acceptance.observe import unknown_line
@@ -104,8 +105,11 @@ def test_the_events_stand_in_the_order_of_the_log() -> None:
 
 
 def test_an_unstamped_text_of_unknown_lines_is_no_kernel_log() -> None:
-    with pytest.raises(kernel_log.UnreadableOutput):
-        kernel_log.parse("nvidia-smi said something\nand something else\n")
+    assert_raises(
+        kernel_log.UnreadableOutput,
+        kernel_log.parse,
+        "nvidia-smi said something\nand something else\n",
+    )
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.txt")), ids=lambda path: path.stem)
@@ -253,9 +257,9 @@ def test_every_xid_that_suspects_the_gpu_under_a_good_load_says_so() -> None:
 def test_a_long_log_is_read_quickly() -> None:
     text = "".join(
         f"<{number % 8}>[{number:6d}.000000] pci 0000:{number % 256:02x}:00.0: {number} is odd\n"
-        for number in range(20_000)
+        for number in range(2_000)
     )
     lines = kernel_lines(text)
     began = time.process_time()
-    assert len(all_events_of(lines)) == 12_500
-    assert time.process_time() - began < 20.0
+    assert len(all_events_of(lines)) == 1_250
+    assert time.process_time() - began < 2.0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from raising import raising
 
 from acceptance.expect.collected import CollectedCheck, Measures
@@ -38,29 +39,8 @@ def kept(base: Path) -> Path:
     return file
 
 
-def test_nothing_is_kept_yet(base: Path) -> None:
-    assert check_cache.read("d1") is None
-    assert list(base.iterdir()) == [], "looking leaves nothing"
-
-
 def test_a_list_is_for_its_user_alone(kept: Path) -> None:
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert kept.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_list_of_another_package_is_not_taken(kept: Path) -> None:
-    assert check_cache.read("d2") is None
-
-
-@pytest.mark.parametrize("what", ["python", "pytest"])
-def test_a_list_of_another_python_or_pytest_is_not_taken(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    if what == "python":
-        monkeypatch.setattr(sys, "version", "3.99.0 (main)")
-    else:
-        monkeypatch.setattr(check_cache, "_pytest_version", lambda: "99.0")
-    assert check_cache.read("d1") is None
+    assert [one.stat().st_mode & 0o777 for one in (kept, kept.parent)] == [0o600, 0o700]
 
 
 @pytest.mark.parametrize("what", ["digest", "python", "pytest"])
@@ -68,13 +48,12 @@ def test_a_list_under_the_name_of_another_is_not_taken(
     kept: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """What a file says of itself counts, not what it is called."""
-    wanted = "d1"
-    if what == "digest":
-        wanted = "d2"
-    elif what == "python":
+    wanted = "d2" if what == "digest" else "d1"
+    if what == "python":
         monkeypatch.setattr(sys, "version", "3.99.0 (main)")
-    else:
+    elif what == "pytest":
         monkeypatch.setattr(check_cache, "_pytest_version", lambda: "99.0")
+    assert check_cache.read(wanted) is None
     shutil.copy(kept, kept.with_name(check_cache._name(wanted)))
     assert check_cache.read(wanted) is None
 
@@ -113,31 +92,38 @@ def test_what_others_can_write_is_not_taken(kept: Path, mode: int) -> None:
 
 
 def test_another_users_list_is_not_taken(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is left in another user's home."""
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert check_cache.read("d1") is None
     check_cache.keep(Answer("d2", ()))
     assert list(kept.parent.iterdir()) == [kept]
-
-
-def test_nothing_is_left_in_another_users_home(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    shutil.rmtree(kept.parent)
     check_cache.keep(ANSWER)
-    assert list(base.iterdir()) == []
+    assert not kept.parent.exists()
 
 
 def test_links_and_pipes_are_not_followed(kept: Path) -> None:
-    other = kept.parent.parent / "elsewhere"
-    kept.rename(other)
+    other = kept.rename(kept.parent.parent / "elsewhere")
     kept.symlink_to(other)
     assert check_cache.read("d1") is None
     kept.unlink()
     os.mkfifo(kept, 0o600)
     assert check_cache.read("d1") is None
-    kept.unlink()
     other.rename(kept)
     assert check_cache.read("d1") == ANSWER
     kept.parent.symlink_to(kept.parent.rename(kept.parent.with_name("away")))
     assert check_cache.read("d1") is None
+
+
+PLACES: dict[str, Callable[[pytest.MonkeyPatch, Path], object]] = {
+    "nowhere": lambda patch, base: patch.setenv("XDG_CACHE_HOME", str(base / "not/there")),
+    "homeless": lambda patch, _: (
+        patch.delenv("XDG_CACHE_HOME"),
+        patch.setattr(Path, "home", raising(RuntimeError("Could not determine home directory."))),
+    ),
+    "in the way": lambda _, base: (base / "rigproof").write_text(""),
+    "without pytest": lambda patch, _: patch.setitem(sys.modules, "_pytest._version", None),
+}
 
 
 def test_the_home_is_taken_where_no_folder_for_caches_is_named(
@@ -154,28 +140,12 @@ def test_the_home_is_taken_where_no_folder_for_caches_is_named(
     assert check_cache.read("d1") == ANSWER
 
 
-def nowhere(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(base / "not/there"))
-
-
-def homeless(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", raising(RuntimeError("Could not determine home directory.")))
-
-
-def in_the_way(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
-    (base / "rigproof").write_text("")
-
-
-def without_pytest(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
-    monkeypatch.setitem(sys.modules, "_pytest._version", None)
-
-
-@pytest.mark.parametrize("place", [nowhere, homeless, in_the_way, without_pytest])
+@pytest.mark.parametrize("place", PLACES)
 def test_where_nothing_can_be_kept_nothing_is(
-    base: Path, monkeypatch: pytest.MonkeyPatch, place: Callable[..., None]
+    base: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    place(monkeypatch, base)
+    assert (check_cache.read("d1"), list(base.iterdir())) == (None, []), "looking leaves nothing"
+    PLACES[place](monkeypatch, base)
     check_cache.keep(ANSWER)
     assert check_cache.read("d1") is None
 
@@ -215,16 +185,22 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return started
 
 
-def test_checks_are_collected_once(base: Path, counted: list[tuple[str, ...]]) -> None:
-    first = planning.collect(Path("/"))
-    assert (len(counted), first.digest) == (1, provenance.package_digest())
-    assert planning.collect(Path("/")) == first
-    assert len(counted) == 1
+def test_checks_are_collected_once(
+    base: Path, counted: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def collect(digest: str, count: int) -> None:
+        monkeypatch.setattr(provenance, "package_digest", lambda: digest)
+        answering(monkeypatch, replace(ANSWER, digest=digest))
+        assert planning.collect(Path("/")) == replace(ANSWER, digest=digest)
+        assert len(counted) == count
+
+    collect("d1", 1)
+    collect("d1", 1)
     (file,) = (base / "rigproof").iterdir()
     file.write_bytes(file.read_bytes()[:-1])
-    assert planning.collect(Path("/")) == first
-    assert planning.collect(Path("/")) == first
-    assert len(counted) == 2, "a damaged list is made anew, once"
+    collect("d1", 2)  # a damaged list is made anew, once
+    collect("d1", 2)
+    collect("d2", 3)  # as that of another package
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
@@ -244,13 +220,3 @@ def test_a_package_that_was_changed_meanwhile_is_not_kept(
     monkeypatch.setattr(provenance, "package_digest", lambda: "d1")
     assert planning.collect(Path("/")) == ANSWER
     assert check_cache.read("d1") == ANSWER
-
-
-def test_another_package_is_collected_anew(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, counted: list[tuple[str, ...]]
-) -> None:
-    changed = Answer("d2", ())
-    answering(monkeypatch, changed)
-    monkeypatch.setattr(provenance, "package_digest", lambda: "d2")
-    assert planning.collect(Path("/")) == changed
-    assert len(counted) == 1

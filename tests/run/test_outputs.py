@@ -9,12 +9,27 @@ from pathlib import Path
 
 import journals
 import pytest
-from runs import machine_root, write_segment, write_views
+import samples
+from junitparser import JUnitXml
+from product_session import observed
+from refusal import assert_raises, raised
+from runs import known_provenance, machine_root, write_segment, write_views
 
+from acceptance.core.evidence import Scratch
+from acceptance.core.language import ENGLISH
+from acceptance.core.parts import Part
+from acceptance.core.record import RunStarted
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
+from acceptance.machine import machine_file
+from acceptance.reports import junit, verdict_json
+from acceptance.reports.page import render
 from acceptance.run import outputs
+from acceptance.run.header import header_records
+from acceptance.run.planning import PreparedRun
+from acceptance.station.host import HostStation
+from acceptance.station.options import Options
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
 
@@ -59,10 +74,9 @@ def test_every_view_of_a_run_of_a_version_without_seals_says_that_it_is_not_seal
 
 def test_the_verdict_goes_last(run_dir: Path) -> None:
     (run_dir / "report.html").mkdir()
-    with pytest.raises(
-        JournalError, match=r"report\.html: cannot be written \(Is a directory\): make room"
-    ):
-        write_views(run_dir)
+    assert "report.html: cannot be written (Is a directory): make room" in raised(
+        JournalError, write_views, run_dir
+    )
     assert not (run_dir / "verdict.json").exists()
     assert sorted(path.name for path in run_dir.iterdir()) == [
         "journal.jsonl",
@@ -99,15 +113,21 @@ def test_what_is_loaded_at_the_beginning_ends_the_run(run_dir: Path) -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("before")
-    with pytest.raises(
+    assert_raises(
         JournalError,
+        run_folder.write_whole,
+        tmp_path / "n/x",
+        b"after",
         match=rf"written \(No such file or directory\): .* `rigproof report {tmp_path}/n`",
-    ):
-        run_folder.write_whole(tmp_path / "n/x", b"after")
-    with pytest.raises(
-        JournalError, match=r"No such file or directory\): make sure .*, then start again$"
-    ):
-        run_folder.write_whole(tmp_path / "n/x", b"after", then=run_folder.START_AGAIN)
+    )
+    assert_raises(
+        JournalError,
+        run_folder.write_whole,
+        tmp_path / "n/x",
+        b"after",
+        then=run_folder.START_AGAIN,
+        match=r"No such file or directory\): make sure .*, then start again$",
+    )
     run_folder.write_whole(tmp_path / "x", b"after")
     assert (tmp_path / "x").read_bytes() == b"after"
 
@@ -136,3 +156,65 @@ def test_latest_points_to_the_newest(tmp_path: Path) -> None:
     (tmp_path / "latest/mine").mkdir(parents=True)
     outputs.link_latest(tmp_path / "third")  # a folder of that name is somebody's work
     assert [path.name for path in tmp_path.iterdir()] == ["latest"]
+
+
+DECLARED = """
+schema = 1
+name = "tower"
+[order]
+number = "PO <4711>"
+asset_tag = "AT-9"
+[psu]
+watts = 1600
+"""
+TOLD = {"order_number": "PO <4711>", "asset_tag": "AT-9", "psu_watts": "1600"}
+
+
+def test_order_and_supply_are_in_every_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known_provenance(monkeypatch)
+    (tmp_path / "box.toml").write_text(DECLARED, encoding="utf-8")
+    made = journals.plan(journals.check("cpu.burn"))
+    options = Options(machine_file=tmp_path / "box.toml")
+    declared = machine_file.read(tmp_path / "box.toml")
+    prepared = PreparedRun(options, declared, observed(), made, "a summary")
+    records = list(header_records(prepared, HostStation(), tmp_path / "run-1"))
+    (start,) = [one for one in records if isinstance(one, RunStarted)]
+    assert TOLD.items() <= start.provenance.items()
+    run = samples.run(records)
+    (suite,) = JUnitXml.fromstring(junit.render(run))
+    assert TOLD.items() <= {one.name: one.value for one in suite.properties()}.items()
+    assert TOLD.items() <= json.loads(verdict_json.render(run))["provenance"].items()
+    head = render.render(run, (), ENGLISH).partition("</header>")[0]
+    assert all(text in head for text in ("PO &lt;4711&gt;", "AT-9", "1600 W"))
+
+
+def test_the_folders_that_are_written_in_are_recorded(tmp_path: Path) -> None:
+    place = Scratch(
+        "/data",
+        Part("disk", "sda"),
+        "/",
+        "ext4",
+        "/dev/sda1",
+        ("sda",),
+        (),
+        9,
+        8,
+        1,
+        keep=True,
+        sealed_bytes=0,
+    )
+    made = journals.plan()
+    prepared = PreparedRun(Options(), None, observed(), made, "a summary", scratches=(place,))
+    assert list(header_records(prepared, HostStation(), tmp_path / "run-1"))[-1] == place
+
+
+def test_what_the_file_does_not_name_is_nowhere(tmp_path: Path) -> None:
+    prepared = PreparedRun(Options(), None, observed(), journals.plan(), "a summary")
+    (start,) = [
+        one
+        for one in header_records(prepared, HostStation(), tmp_path / "run-1")
+        if isinstance(one, RunStarted)
+    ]
+    assert not TOLD.keys() & start.provenance.keys()

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
+from refusal import assert_raises, raised
 
 from acceptance import resources
 from acceptance.core.message import UserError
@@ -13,67 +15,27 @@ from acceptance.run.profile import BURN, SINGLE, Profile
 SHIPPED = profile.read(resources.locate("profiles.toml"))
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "profiles.toml"
-
-
 def test_the_shipped_profiles() -> None:
+    """What a profile promises by its name."""
     assert list(SHIPPED) == ["smoke", "accept", "nightly", "train", "soak"]
     smoke, accept, nightly, train, soak = (set(one.seconds) for one in SHIPPED.values())
     assert accept - soak == {"storage_keep"}, "only an acceptance leaves a file for the nights"
-    longest = {"storage_full_cache", "gpu_burn_float", "gpu_burn_double"}
-    assert soak - accept == longest, "only a soak fills a drive's cache, and runs gpu-burn whole"
     assert soak >= {BURN, *SINGLE}
-    modes = {"gpu_burn_float", "gpu_burn_tensor", "gpu_burn_double"}
-    assert [one & modes for one in (smoke, nightly, train)] == [set()] * 3
-    assert (accept & modes, soak & modes) == ({"gpu_burn_tensor"}, modes)
+    assert smoke | nightly <= accept
     # Nights and smoke write nothing to a disk; they read what is kept there.
-    writing = {
-        "storage_write",
-        "storage_verify",
-        "storage_write_random",
-        "storage_keep",
-        "storage_memmap",
-        "storage_feed",
-        "storage_checkpoint",
-    }
-    training = {"train_layers", "train_step", "train_digest", "train_parallel"}
-    longer = {
-        "gpu_burn_tensor",
-        "gpu_gemm_table",
-        "gpu_copy",
-        "disk_self_test",
-        "storage_read",
-        *training,
-    }
-    assert accept - smoke == longer | writing, "minutes more, for a test that takes one or two"
-    left_out = {
-        "gpu_burn_tensor",
-        "gpu_gemm_table",
-        "gpu_copy",
-        *(training - {"train_digest"}),
-    }
-    assert accept - nightly == left_out | writing, (
-        "minutes more on eight GPUs, for a test that takes ten"
-    )
-    assert nightly < accept
-    whole_tables = {"train_layer_table", "train_step_table", "train_parallel_table"}
-    assert train - accept == whole_tables, "the whole tables of training are for those who ask"
-    assert train & accept == training | {"gpu_gemm", "gpu_gemm_table", "collective"}
+    assert not any(load.startswith(WRITING) for load in smoke | nightly)
     assert [name for name, one in SHIPPED.items() if one.nights] == ["nightly"]
-    for one in SHIPPED.values():
-        assert one.summary
-        assert one.cannot_detect
+    assert all(one.summary and one.cannot_detect for one in SHIPPED.values())
     totals = {name: sum(one.seconds.values()) for name, one in SHIPPED.items()}
-    assert min(totals, key=totals.__getitem__) == "smoke"
-    assert max(totals, key=totals.__getitem__) == "soak"
-    assert all(
-        one.seconds[BURN] > max(one.seconds[name] for name in SINGLE if name in one.seconds)
-        for name, one in SHIPPED.items()
-        if name != "train"
-    )
+    assert sorted(totals, key=totals.__getitem__)[:: len(totals) - 1] == ["smoke", "soak"]
+    for name in {*SHIPPED} - {"train"}:
+        seconds = SHIPPED[name].seconds
+        assert seconds[BURN] > max(seconds[load] for load in SINGLE if load in seconds)
     assert BURN not in train
+
+
+WRITING = ("storage_write", "storage_verify", "storage_keep", "storage_memmap", "storage_feed",
+           "storage_checkpoint", "storage_full_cache")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -86,108 +48,73 @@ def test_what_is_not_filled_is_told(name: str) -> None:
 
 def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
-    with pytest.raises(UserError, match=r"there is no profile 'acept': did you mean accept[?]$"):
-        profile.choose(SHIPPED, "acept")
-    told = "there is no profile 'x': choose one of smoke, accept, nightly, train, soak"
-    with pytest.raises(UserError, match=f"^{told}$"):
-        profile.choose(SHIPPED, "x")
+    for name, cure in (("acept", "did you mean accept?"), ("x", "choose one of smoke, accept")):
+        assert f"there is no profile '{name}': {cure}" in raised(
+            UserError, profile.choose, SHIPPED, name
+        )
 
 
-def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> None:
-    one = Profile(
-        "x",
-        (),
-        {
-            "burn": 20.0,
-            "stress_ng": 8.0,
-            "gpu_burn_float": 30.0,
-            "vram": 5.0,
-            "memory_bandwidth": 3.0,
-        },
-    )
-    assert profile.seconds(one, None) == one.seconds
-    assert profile.seconds(one, 600.0) == {**one.seconds, "burn": 600.0}
+ONE = Profile(
+    "x",
+    (),
+    {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 1.0, "vram": 5.0, "memory_bandwidth": 3.0},
+)
+
+
+@each(
+    "asked_s, changed",
+    [
+        (None, {}),
+        (600.0, {"burn": 600.0}),
+        # single burns last no longer than the burn, and nothing else is cut
+        (2.0, {"burn": 2.0, "stress_ng": 2.0, "vram": 2.0}),
+    ],
+)
+def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for(
+    asked_s: float | None, changed: dict[str, float]
+) -> None:
+    assert profile.seconds(ONE, asked_s) == {**ONE.seconds, **changed}
+    bare = Profile("x", (), {"stress_ng": 8.0})
+    assert profile.seconds(bare, 600.0) == bare.seconds
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_profile_at_its_own_seconds_or_longer_is_not_shortened(name: str) -> None:
+def test_a_shorter_burn_is_less_than_the_profile_and_stands_first(name: str) -> None:
+    """At the profile's own seconds or longer nothing is shortened."""
     chosen = SHIPPED[name]
     own_s = chosen.seconds.get(BURN, 1.0)
-    for asked in (None, own_s, own_s + 1.0):
-        assert profile.reductions(chosen, profile.seconds(chosen, asked)) == ()
 
+    def less(asked_s: float | None) -> tuple[Reduction, ...]:
+        return profile.reductions(chosen, profile.seconds(chosen, asked_s))
 
-@pytest.mark.parametrize("name", [name for name, one in SHIPPED.items() if BURN in one.seconds])
-def test_a_shorter_burn_is_less_than_the_profile_and_stands_first(name: str) -> None:
-    chosen = SHIPPED[name]
-    own_s = chosen.seconds[BURN]
-    assert profile.reductions(chosen, profile.seconds(chosen, own_s - 0.5)) == (
-        Reduction(BURN, own_s - 0.5, own_s, "s"),
-    )
-    first, *others = profile.reductions(chosen, profile.seconds(chosen, 1.0))
+    assert less(None) == less(own_s) == less(own_s + 1.0) == ()
+    if BURN not in chosen.seconds:
+        return
+    assert less(own_s - 0.5) == (Reduction(BURN, own_s - 0.5, own_s, "s"),)
+    first, *others = less(1.0)
     assert first == Reduction(BURN, 1.0, own_s, "s")
-    assert {one.load for one in others} == {*SINGLE} & {
-        load for load, seconds in chosen.seconds.items() if seconds > 1.0
-    }
+    longer = {load for load, seconds in chosen.seconds.items() if seconds > 1.0}
+    assert {one.load for one in others} == {*SINGLE} & longer
 
 
-def test_single_burns_last_no_longer_than_the_burn_and_nothing_else_is_cut() -> None:
-    one = Profile(
-        "x",
-        (),
-        {
-            "burn": 20.0,
-            "stress_ng": 8.0,
-            "gpu_burn_float": 1.0,
-            "vram": 5.0,
-            "memory_bandwidth": 3.0,
-        },
-    )
-    cut = {
-        "burn": 2.0,
-        "stress_ng": 2.0,
-        "gpu_burn_float": 1.0,
-        "vram": 2.0,
-        "memory_bandwidth": 3.0,
-    }
-    assert profile.seconds(one, 2.0) == cut
+HEAD = "[x]\nsummary = 'x'\ncannot_detect = []\n"
 
 
-def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
-    assert profile.seconds(Profile("x", (), {"stress_ng": 8.0}), 600.0) == {"stress_ng": 8.0}
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         ("[x", "Expected ']'"),
         ("[x]\nsummary = 'x'\n", "missing required field `cannot_detect`"),
-        ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = 0}\n", r"Expected `float` > 0"),
-        (
-            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = '1'}\n",
-            r"Expected `float`, got `str`",
-        ),
-        (
-            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ntypo = 1\n",
-            "unknown field `typo`",
-        ),
-        (
-            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ngoal_s = {one = 0}\n",
-            r"Expected `float` > 0",
-        ),
-        (
-            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ngoal_s = {one = 1, two = 2}\n",
-            "missing required field `eight`",
-        ),
-        ("\xff", "invalid start byte"),
+        (f"{HEAD}seconds = {{a = 0}}\n", r"Expected `float` > 0"),
+        (f"{HEAD}seconds = {{a = '1'}}\n", r"Expected `float`, got `str`"),
+        (f"{HEAD}seconds = {{}}\ntypo = 1\n", "unknown field `typo`"),
+        (f"{HEAD}seconds = {{}}\ngoal_s = {{one = 0}}\n", r"Expected `float` > 0"),
+        (f"{HEAD}seconds = {{}}\ngoal_s = {{one = 1, two = 2}}\n", "required field `eight`"),
+        ("\udcff", "invalid start byte"),
     ],
 )
-def test_a_file_that_is_wrong(file: Path, text: str, told: str) -> None:
-    file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=rf"profiles\.toml: .*{told}"):
-        profile.read(file)
-
-
-def test_a_file_that_is_missing(file: Path) -> None:
-    with pytest.raises(UserError, match="No such file"):
-        profile.read(file)
+def test_a_file_that_is_wrong(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "profiles.toml"
+    assert "No such file" in raised(UserError, profile.read, file)
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert_raises(UserError, profile.read, file, match=rf"profiles\.toml: .*{told}")

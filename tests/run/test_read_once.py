@@ -12,7 +12,7 @@ import journals
 import nights
 import pytest
 from runs import RECORDED, machine_root, unpacked
-from test_supervisor import PAST, STRAYED, Fake
+from test_supervisor import PAST, Fake, strayed
 
 from acceptance import resources
 from acceptance.__main__ import main
@@ -30,7 +30,7 @@ from acceptance.run import planning, recall
 from acceptance.run.planning import PreparedRun
 from acceptance.station.options import Options
 
-PROGRAM = STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass")
+PROGRAM = strayed()
 
 
 @dataclass

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from raising import raising
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
+from acceptance.core.message import Message
 from acceptance.core.parts import Part
 from acceptance.core.record import Note
 from acceptance.machine.inventory import Disk
@@ -75,8 +77,23 @@ def refused(tree: Tree, *paths: Path, **more: Any) -> str:
     return sentence
 
 
-def said(notes: Iterator[Note] | tuple[Note, ...]) -> list[str]:
-    return [words.text(note.text) for note in notes]
+def told(notes: Iterable[Note | Message]) -> str:
+    """What is said, in one text."""
+    return "\n".join(words.text(one.text if isinstance(one, Note) else one) for one in notes)
+
+
+def prepared(tree: Tree, place: Scratch, run_id: str = "r1") -> ScratchFolders:
+    """The folders of a run that could all be made."""
+    folders = ScratchFolders([place], run_id, tree.root)
+    assert list(folders.prepare()) == []
+    return folders
+
+
+def trouble(tree: Tree, place: Scratch) -> str:
+    """Why a run cannot make its folder."""
+    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
+    assert note.trouble
+    return words.text(note.text)
 
 
 # --- which folders ---
@@ -173,8 +190,7 @@ def test_a_filesystem_that_is_too_small(
 ) -> None:
     room = SimpleNamespace(f_bavail=17, f_blocks=1000, f_frsize=GIB, f_flag=0)
     monkeypatch.setattr(os, "statvfs", lambda _path: room)
-    told = refused(tree, data, profile="accept")
-    assert told.startswith(f"{data} has 17 GiB free and 8 GiB are to be written, but 50 GiB")
+    assert "17 GiB free and 8 GiB are to be written" in refused(tree, data, profile="accept")
     assert find(tree, data, profile="smoke")
 
 
@@ -204,44 +220,29 @@ def test_which_checks_need_a_folder() -> None:
 
 @pytest.mark.usefixtures("roomy")
 def test_the_announcement_names_bytes_disk_and_what_stays(tree: Tree, data: Path) -> None:
-    (told,) = map(words.message, scratch.announce(find(tree, data, profile="accept")))
-    assert told == (
+    assert told(scratch.announce(find(tree, data, profile="accept"))) == (
         f"storage: at most 8 GiB (8,589,934,592 bytes) are written below {data}/.rigproof, 1 GiB "
         "of which stay for the nights, and the rest is removed after the run; it lies on ext4 of "
         f"/dev/sdb, mounted on {data}, disks: sdb, 500 GiB free"
     )
+    idle = one(tree, data, disks=(), layers=("crypt", "lvm"))
+    sealed = msgspec.structs.replace(idle, sealed_bytes=GIB)
+    without, read = map(words.message, scratch.announce([idle, sealed]))
+    assert "no data are written" in without
+    assert "through crypt, lvm" in without
+    assert "disks" not in without
+    assert "the 1 GiB that an earlier run sealed there are read" in read
 
 
-def test_the_announcement_of_a_run_that_writes_nothing(tree: Tree, data: Path) -> None:
-    place = one(tree, data)
-    sealed = msgspec.structs.replace(place, sealed_bytes=GIB)
-    without, told = map(words.message, scratch.announce([place, sealed]))
-    assert without.startswith(f"storage: no data are written below {data}/.rigproof; it lies on ")
-    assert told.startswith(
-        f"storage: no data are written below {data}/.rigproof, and the 1 GiB that an earlier run "
-        "sealed there are read; it lies on "
-    )
-
-
-def test_a_folder_whose_disk_is_not_mounted_is_a_warning(tree: Tree, tmp_path: Path) -> None:
-    mounted = find(tree, tmp_path / "data")
+def test_a_folder_whose_disk_is_not_mounted_is_a_warning(tree: Tree, data: Path) -> None:
+    mounted = find(tree, data)
     tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
-    missing = find(tree, tmp_path / "data")
-    assert "/dev/sda, mounted on /, disks: sda" in words.message(scratch.announce(missing)[0])
-    (told,) = map(words.message, scratch.unmounted([*mounted, *missing]))
-    assert told.startswith(
-        f"warning: {tmp_path / 'data'}, a scratch folder of the machine file, lies on the "
-        "filesystem of / (/dev/sda), and the disk of / is what is tested there: "
-    )
-    assert f"`findmnt -T {tmp_path / 'data'}`" in told
+    missing = find(tree, data)
+    assert "/dev/sda, mounted on /, disks: sda" in told(scratch.announce(missing))
+    warning = told(scratch.unmounted([*mounted, *missing]))
+    assert warning.startswith(f"warning: {data}, a scratch folder of the machine file, lies on ")
+    assert f"`findmnt -T {data}`" in warning
     assert scratch.unmounted([msgspec.structs.replace(missing[0], path="/")]) == ()
-
-
-def test_the_announcement_names_layers(tree: Tree, data: Path) -> None:
-    place = one(tree, data, disks=(), layers=("crypt", "lvm"))
-    (told,) = map(words.message, scratch.announce([place]))
-    assert "through crypt, lvm" in told
-    assert "disks" not in told
 
 
 DISKS = tuple(
@@ -255,31 +256,24 @@ def untested(places: Sequence[Scratch], disks: Sequence[Disk] = ()) -> list[str]
 
 def test_where_data_are_written_only_other_disks_are_not_tested(tree: Tree, data: Path) -> None:
     place = one(tree, data, write_bytes=GIB)
-    assert untested([place]) == []
-    assert untested([place], DISKS[1:2]) == []
-    (told,) = untested([place], DISKS)
-    assert told.startswith("the speed of disk:sda, disk:sdc, disk:sdd, and whether files on it ")
+    assert untested([place]) == untested([place], DISKS[1:2]) == []
+    (others,) = untested([place], DISKS)
+    assert others.startswith("the speed of disk:sda, disk:sdc, disk:sdd, and whether files on it ")
     assert untested([msgspec.structs.replace(place, disks=())], DISKS) == [], "it may be on any"
     assert untested([], DISKS) == [], "why there is none is said elsewhere"
 
 
 def test_where_nothing_is_written_and_no_file_is_sealed(tree: Tree, data: Path) -> None:
     place = one(tree, data)
+    sealed = msgspec.structs.replace(place, sealed_bytes=GIB)
     writing, reading = untested([place])
     assert writing.startswith("writing to disks, and with it verifying, ")
-    assert reading == (
-        "reading from disk:sdb: no file that an earlier run sealed lies there, so reading is not "
-        "due; run `rigproof accept` (`make accept`) once, which leaves one of 1 GiB for this"
-    )
-    sealed = msgspec.structs.replace(place, sealed_bytes=GIB)
+    assert "from disk:sdb: no file that an earlier run sealed lies there, so reading is" in reading
     assert untested([sealed]) == [writing]
     (_, reading) = untested([msgspec.structs.replace(place, keep=False)])
-    assert reading.startswith("reading from disk:sdb: the machine file says `keep = false`")
+    assert "from disk:sdb: the machine file says `keep = false`" in reading
     (_, reading) = untested([place, sealed, sealed])
-    assert reading == (
-        "reading from disk:sdb: no file that an earlier run sealed lies there, and an accept that "
-        "shares its bytes among so many filesystems leaves none"
-    )
+    assert "shares its bytes among so many filesystems leaves none" in reading
 
 
 # --- making and removing ---
@@ -287,8 +281,7 @@ def test_where_nothing_is_written_and_no_file_is_sealed(tree: Tree, data: Path) 
 
 def test_a_run_makes_its_folder_and_leaves_nothing(tree: Tree, data: Path) -> None:
     (data / "users").write_text("precious")
-    folders = ScratchFolders([one(tree, data)], "r1", tree.root)
-    assert list(folders.prepare()) == []
+    folders = prepared(tree, one(tree, data))
     assert [place.path for place in folders.made] == [str(data)]
     home = data / HOME
     assert sorted(entry.name for entry in home.iterdir()) == ["owner", "run-r1"]
@@ -297,27 +290,33 @@ def test_a_run_makes_its_folder_and_leaves_nothing(tree: Tree, data: Path) -> No
     (home / "run-r1/big").write_bytes(b"x" * 5000)
     (home / "run-r1/deep").mkdir()
     (home / "run-r1/deep/file").touch()
-    assert folders.remove() == ()
-    assert [entry.name for entry in data.iterdir()] == ["users"]
-    assert folders.remove() == ()
+    for _ in range(2):
+        assert folders.remove() == ()
+        assert [entry.name for entry in data.iterdir()] == ["users"]
 
 
 def test_what_is_kept_stays_until_it_is_forgone(tree: Tree, data: Path) -> None:
-    first = ScratchFolders([one(tree, data)], "r1", tree.root)
-    assert list(first.prepare()) == []
+    first = prepared(tree, one(tree, data))
     (data / HOME / "kept").mkdir()
     (data / HOME / "kept/file").write_bytes(b"y" * 5000)
     assert first.remove() == ()
     assert sorted(entry.name for entry in (data / HOME).iterdir()) == ["kept", "owner"]
-    second = ScratchFolders([one(tree, data)], "r2", tree.root)
-    assert list(second.prepare()) == []
-    assert second.remove() == ()
+    assert prepared(tree, one(tree, data), "r2").remove() == ()
     assert (data / HOME / "kept/file").exists()
     third = ScratchFolders([one(tree, data, keep=False)], "r3", tree.root)
-    (told,) = said(third.prepare())
-    assert told.startswith(f"{data / HOME}: removed what an earlier run left there (kept, ")
+    assert told(third.prepare()).startswith(f"{data / HOME}: removed what an earlier run left")
     assert third.remove() == ()
     assert list(data.iterdir()) == []
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a link": lambda at: at.symlink_to(at.rename(at.with_name("other"))),
+    "a folder": lambda at: (at.unlink(), at.mkdir()),
+    "a pipe": lambda at: (at.unlink(), os.mkfifo(at)),
+    "missing": lambda at: at.unlink(),
+    "kept is a link": lambda at: at.parent.symlink_to(at.parent.rename(at.parents[1] / "x").name),
+    "kept is a file": lambda at: (at.unlink(), at.parent.rmdir(), at.parent.write_text("x")),
+}
 
 
 def seal(data: Path) -> Path:
@@ -338,45 +337,9 @@ def test_the_size_of_the_kept_file_is_told(tree: Tree, data: Path) -> None:
     assert find(tree, data)[0].sealed_bytes == 0
 
 
-def a_link(sealed: Path) -> None:
-    other = sealed.with_name("other")
-    sealed.rename(other)
-    sealed.symlink_to(other)
-
-
-def a_folder(sealed: Path) -> None:
-    sealed.unlink()
-    sealed.mkdir()
-
-
-def a_pipe(sealed: Path) -> None:
-    sealed.unlink()
-    os.mkfifo(sealed)
-
-
-def missing(sealed: Path) -> None:
-    sealed.unlink()
-
-
-def kept_is_a_link(sealed: Path) -> None:
-    kept = sealed.parent
-    kept.rename(kept.with_name("elsewhere"))
-    kept.symlink_to("elsewhere")
-
-
-def kept_is_a_file(sealed: Path) -> None:
-    sealed.unlink()
-    sealed.parent.rmdir()
-    sealed.parent.write_text("precious")
-
-
-@pytest.mark.parametrize(
-    "change", [a_link, a_folder, a_pipe, missing, kept_is_a_link, kept_is_a_file]
-)
-def test_what_is_no_kept_file_of_ours_is_none(
-    tree: Tree, data: Path, change: Callable[[Path], None]
-) -> None:
-    change(seal(data))
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_no_kept_file_of_ours_is_none(tree: Tree, data: Path, change: str) -> None:
+    CHANGES[change](seal(data))
     assert find(tree, data)[0].sealed_bytes == 0
 
 
@@ -400,8 +363,7 @@ def test_a_kept_file_of_another_user_is_none(
 
 
 def test_a_run_folder_that_somebody_removed(tree: Tree, data: Path) -> None:
-    folders = ScratchFolders([one(tree, data)], "r1", tree.root)
-    assert list(folders.prepare()) == []
+    folders = prepared(tree, one(tree, data))
     (data / HOME / "run-r1").rmdir()
     assert folders.remove() == ()
     assert list(data.iterdir()) == []
@@ -409,38 +371,29 @@ def test_a_run_folder_that_somebody_removed(tree: Tree, data: Path) -> None:
 
 def killed(tree: Tree, data: Path, run_id: str = "dead") -> Path:
     """What a run leaves that was killed in the middle."""
-    folders = ScratchFolders([one(tree, data)], run_id, tree.root)
-    assert list(folders.prepare()) == []
-    for home in folders._homes:
+    for home in prepared(tree, one(tree, data), run_id)._homes:
         home._open.close()
     run = data / HOME / f"run-{run_id}"
     (run / "file").write_bytes(b"x" * 5000)
     return run
 
 
-def test_the_next_run_removes_what_a_killed_one_left(tree: Tree, data: Path) -> None:
+def test_the_next_start_sweeps_by_the_journal(tree: Tree, data: Path, tmp_path: Path) -> None:
+    """And so does the next run."""
     killed(tree, data)
     folders = ScratchFolders([one(tree, data)], "r2", tree.root)
-    (told,) = said(folders.prepare())
-    assert told.startswith(f"{data / HOME}: removed what an earlier run left there (run-dead, ")
-    assert told.endswith(" KiB)")
-    assert not (data / HOME / "run-dead").exists()
+    removed = f"{data / HOME}: removed what an earlier run left there (run-"
+    assert told(folders.prepare()).startswith(f"{removed}dead, ")
     assert folders.remove() == ()
-    assert list(data.iterdir()) == []
-
-
-def test_the_next_start_sweeps_by_the_journal(tree: Tree, data: Path, tmp_path: Path) -> None:
     for run_id in ("a", "b", "c", "d"):
         # the folder of each lies beside the others: none is removed by the next in this test
         (data / HOME / f"run-{run_id}").mkdir(parents=True)
     (data / HOME).chmod(0o700)
     (data / HOME / "owner").write_text(OWNER)
-    places = [one(tree, data), one(tree, data, path=str(tmp_path / "more"))]
-    gone = one(tree, data, path=str(tmp_path / "unmounted"))
-    (told,) = map(words.message, scratch.sweep([*places, gone], tree.root))
-    assert told.startswith(f"{data / HOME}: removed what an earlier run left there (run-a, run-b, ")
+    places = [one(tree, data, path=str(tmp_path / name)) for name in ("data", "more", "unmounted")]
+    assert told(scratch.sweep(places, tree.root)).startswith(f"{removed}a, run-b, ")
     assert list(data.iterdir()) == []
-    assert scratch.sweep(places, tree.root) == ()
+    assert scratch.sweep(places[:2], tree.root) == ()
 
 
 def test_links_are_removed_and_never_followed(tree: Tree, data: Path, tmp_path: Path) -> None:
@@ -465,20 +418,17 @@ def test_what_belongs_to_another_user_stays(
     theirs = run / "theirs"
     theirs.mkdir()
     (theirs / "file").touch()
-    true = os.stat
+    own = os.stat
 
     def stat(path: Any, **more: Any) -> Any:
-        found = true(path, **more)
-        if path != "theirs":
-            return found
-        return SimpleNamespace(st_uid=found.st_uid + 1, st_mode=found.st_mode)
+        found = own(path, **more)
+        less = SimpleNamespace(st_uid=found.st_uid + 1, st_mode=found.st_mode)
+        return less if path == "theirs" else found
 
     monkeypatch.setattr(os, "stat", stat)
-    told = [words.message(each) for each in scratch.sweep([one(tree, data)], tree.root)]
-    assert len(told) == 1
-    assert f"{data / HOME}: left run-dead, theirs alone" in told[0]
-    assert (theirs / "file").exists()
-    assert not (run / "file").exists()
+    (left,) = scratch.sweep([one(tree, data)], tree.root)
+    assert f"{data / HOME}: left run-dead, theirs alone" in words.message(left)
+    assert ((theirs / "file").exists(), (run / "file").exists()) == (True, False)
 
 
 def test_what_lies_on_another_mount_stays(
@@ -487,35 +437,30 @@ def test_what_lies_on_another_mount_stays(
     run = killed(tree, data)
     (run / "mounted").mkdir()
     (run / "mounted/file").touch()
-    true = scratch._place
+    own = scratch._place
 
     def place(folder: int) -> tuple[int, str]:
         mounted = Path(f"/proc/self/fd/{folder}").readlink().name == "mounted"
-        return (true(folder)[0], "mnt_id:\t99") if mounted else true(folder)
+        return (own(folder)[0], "mnt_id:\t99") if mounted else own(folder)
 
     monkeypatch.setattr(scratch, "_place", place)
-    told = [words.message(each) for each in scratch.sweep([one(tree, data)], tree.root)]
-    assert "left mounted, run-dead alone" in told[0]
+    assert "left mounted, run-dead alone" in told(scratch.sweep([one(tree, data)], tree.root))
     assert (run / "mounted/file").exists()
 
 
 def test_a_folder_deeper_than_any_of_ours_stays(tree: Tree, data: Path) -> None:
     deep = killed(tree, data).joinpath(*"abcdefghij")
     deep.mkdir(parents=True)
-    (told,) = map(words.message, scratch.sweep([one(tree, data)], tree.root))
-    assert "left a, b, c and " in told
+    assert "left a, b, c and " in told(scratch.sweep([one(tree, data)], tree.root))
     assert deep.exists()
 
 
 def test_a_run_that_is_alive_is_left_alone(tree: Tree, data: Path) -> None:
     place = one(tree, data)
-    folders = ScratchFolders([place], "alive", tree.root)
-    assert list(folders.prepare()) == []
-    (told,) = map(words.message, scratch.sweep([place], tree.root))
-    assert f"another run of rigproof uses {data / HOME}" in told
-    (note,) = ScratchFolders([place], "second", tree.root).prepare()
-    assert note.trouble
-    assert "another run of rigproof uses" in words.text(note.text)
+    folders = prepared(tree, place, "alive")
+    used = f"another run of rigproof uses {data / HOME}"
+    assert used in told(scratch.sweep([place], tree.root))
+    assert used in trouble(tree, place)
     assert (data / HOME / "run-alive").is_dir()
     assert folders.remove() == ()
 
@@ -523,65 +468,51 @@ def test_a_run_that_is_alive_is_left_alone(tree: Tree, data: Path) -> None:
 def test_a_folder_that_its_holder_has_just_removed(
     tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = one(tree, data)
-    true = fcntl.flock
+    place, own = one(tree, data), fcntl.flock
 
     def late(folder: int, how: int) -> None:
-        true(folder, how)
+        own(folder, how)
         (data / HOME).rmdir()
 
     monkeypatch.setattr(fcntl, "flock", late)
-    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
-    assert "another run of rigproof uses" in words.text(note.text)
+    assert "another run of rigproof uses" in trouble(tree, place)
 
 
-def plant(data: Path, kind: str) -> None:
-    home = data / HOME
-    if kind == "file":
-        home.write_text("precious")
-    elif kind == "link":
-        (data / "real").mkdir()
-        home.symlink_to("real")
-    else:
-        home.mkdir(0o700)
-        (home / "file").write_text("precious")
-        if kind == "open":
-            home.chmod(0o777)
-        elif kind == "other machine":
-            (home / "owner").write_text(OWNER.replace(MACHINE, "f" * 16))
-        elif kind == "owner is a folder":
-            (home / "owner").mkdir()
-        elif kind == "owner is a link":
-            (home / "owner").symlink_to("/etc/hostname")
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    "a file": lambda home: (home.rmdir(), home.write_text("precious")),
+    "a link": lambda home: home.symlink_to(home.rename(home.with_name("real")).name),
+    "open": lambda home: home.chmod(0o777),
+    "no owner": lambda home: (home / "file").write_text("precious"),
+    "of another machine": lambda home: (home / "owner").write_text(
+        OWNER.replace(MACHINE, "f" * 16)
+    ),
+    "owner is a folder": lambda home: (home / "owner").mkdir(),
+    "owner is a link": lambda home: (home / "owner").symlink_to("/etc/hostname"),
+}
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "early"),
+    ("kind", "why", "early"),
     [
-        ("file", "is no folder and was not made by rigproof", True),
-        ("link", "is no folder and was not made by rigproof", True),
+        ("a file", "is no folder and was not made by rigproof", True),
+        ("a link", "is no folder and was not made by rigproof", True),
         ("open", "others may write into", True),
-        ("no owner", "was not made by rigproof on this machine", False),
-        ("other machine", "was not made by rigproof on this machine", False),
-        ("owner is a folder", "was not made by rigproof on this machine", False),
-        ("owner is a link", "was not made by rigproof on this machine", False),
+        *((kind, "was not made by rigproof on this machine", False) for kind in [*FOREIGN][3:]),
     ],
 )
 def test_a_folder_of_our_name_that_is_not_ours(
-    tree: Tree, data: Path, kind: str, told: str, early: bool
+    tree: Tree, data: Path, kind: str, why: str, early: bool
 ) -> None:
     place = one(tree, data)
-    plant(data, kind)
+    (data / HOME).mkdir(0o700)
+    FOREIGN[kind](data / HOME)
     before = sorted(data.rglob("*"))
     if early:
-        assert told in refused(tree, data)
+        assert why in refused(tree, data)
     else:
         assert find(tree, data)
-    (swept,) = map(words.message, scratch.sweep([place], tree.root))
-    assert told in swept
-    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
-    assert note.trouble
-    assert told in words.text(note.text)
+    assert why in told(scratch.sweep([place], tree.root))
+    assert why in trouble(tree, place)
     assert sorted(data.rglob("*")) == before
 
 
@@ -595,8 +526,7 @@ def test_a_folder_of_our_name_that_is_anothers(
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert f"{data / HOME} belongs to " in refused(tree, data)
-    (swept,) = map(words.message, scratch.sweep([place], tree.root))
-    assert "belongs to" in swept
+    assert "belongs to" in told(scratch.sweep([place], tree.root))
     assert list((data / HOME).iterdir()) == []
 
 
@@ -604,15 +534,12 @@ def test_a_folder_of_our_name_that_is_a_mount(
     tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (data / HOME).mkdir(0o700)
-    true = os.stat
-    seen = true(data / HOME)
-
-    def stat(path: Any, **more: Any) -> Any:
-        if path != HOME:
-            return true(path, **more)
-        return SimpleNamespace(st_dev=seen.st_dev + 1, st_uid=seen.st_uid, st_mode=seen.st_mode)
-
-    monkeypatch.setattr(os, "stat", stat)
+    own = os.stat
+    seen = own(data / HOME)
+    mounted = SimpleNamespace(st_dev=seen.st_dev + 1, st_uid=seen.st_uid, st_mode=seen.st_mode)
+    monkeypatch.setattr(
+        os, "stat", lambda path, **more: mounted if path == HOME else own(path, **more)
+    )
     assert "is a mount of its own" in refused(tree, data)
 
 
@@ -629,69 +556,46 @@ def test_a_run_that_was_killed_before_it_had_said_whose_the_folder_is(
 
 
 def test_a_folder_that_was_given_to_this_user(tree: Tree, data: Path) -> None:
-    place = one(tree, data)
     (data / HOME / "kept").mkdir(parents=True)
     (data / HOME / "kept/file").touch()
     (data / HOME).chmod(0o700)
     (data / HOME / "owner").write_text(f"rigproof\n{MACHINE}\n98765\n")
-    folders = ScratchFolders([place], "r1", tree.root)
-    assert list(folders.prepare()) == []
-    assert folders.remove() == ()
+    assert prepared(tree, one(tree, data)).remove() == ()
     assert (data / HOME / "kept/file").exists()
 
 
 def test_a_disk_that_was_unmounted_between_plan_and_run(tree: Tree, data: Path) -> None:
     place = one(tree, data)
     tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
-    folders = ScratchFolders([place], "r1", tree.root)
-    (note,) = folders.prepare()
-    assert folders.made == ()
-    assert note.trouble
-    assert f"{data} is now on / and was on {data}" in words.text(note.text)
+    assert f"{data} is now on / and was on {data}" in trouble(tree, place)
     assert list(data.iterdir()) == []
-
-
-def test_a_disk_that_is_gone_when_the_run_begins(tree: Tree, data: Path) -> None:
-    place = one(tree, data)
     data.rmdir()
-    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
-    assert note.trouble
-    assert "No such file or directory" in words.text(note.text)
+    assert "No such file or directory" in trouble(tree, place)
 
 
 def test_a_full_disk(tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = one(tree, data)
-    true = os.fdopen
+    place, own = one(tree, data), os.fdopen
 
-    class Short:
-        def __enter__(self) -> Short:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def write(self, content: bytes) -> int:
+    class Short(io.BytesIO):
+        def write(self, content: Any) -> int:
             return len(content) - 1
 
     def fdopen(file: int, mode: str, *more: Any) -> Any:
         if "w" not in mode:
-            return true(file, mode, *more)
+            return own(file, mode, *more)
         os.close(file)
         return Short()
 
     monkeypatch.setattr(os, "fdopen", fdopen)
-    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
-    assert "No space left on device" in words.text(note.text)
+    assert "No space left on device" in trouble(tree, place)
 
 
 def test_a_disk_that_fails_while_it_is_cleaned(
     tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = one(tree, data)
-    folders = ScratchFolders([place], "r1", tree.root)
-    assert list(folders.prepare()) == []
-
+    folders = prepared(tree, place)
     monkeypatch.setattr(scratch, "_names", raising(OSError(5, "Input/output error")))
-    told = said(folders.remove())
-    assert f"what an earlier run left below {data} could not be removed: Input/output" in told[-1]
-    killed_said = [words.message(each) for each in scratch.sweep([place], tree.root)]
-    assert "Input/output error" in killed_said[-1]
+    said = f"what an earlier run left below {data} could not be removed: Input/output"
+    assert said in told(folders.remove())
+    assert "Input/output error" in told(scratch.sweep([place], tree.root))
