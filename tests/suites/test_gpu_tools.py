@@ -1,6 +1,6 @@
 """What stands between the checks and the GPU tools: names, sizes, and what is tried twice.
 
-Whole runs: `suites/test_gpu_suites.py`.
+The checks over them: `suites/test_gpu_suites.py`.
 """
 
 from __future__ import annotations
