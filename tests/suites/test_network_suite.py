@@ -4,18 +4,14 @@ limits, and in sessions of the product.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import journals
-import pytest
-import runs
 from cases import each
 from gpu_machine import look, tree_of
-from suite_box import Box, Said, ask, planned
+from suite_box import Said, ask, planned
 
 from acceptance.core.language import ENGLISH
 from acceptance.core.parts import Component, Gpu, Part
@@ -26,7 +22,6 @@ from acceptance.machine.inventory import Inventory, NetworkLink
 from acceptance.machine.machine_file import DeclaredLink, Machine
 from acceptance.observe import draft
 from acceptance.observe import network as observe_network
-from acceptance.reports import junit
 from acceptance.reports.page import machine as page_machine
 from acceptance.suites import network
 from selftest import network_card
@@ -297,50 +292,6 @@ def test_the_inventory_shows_a_card_and_the_draft_declares_its_gpus(tmp_path: Pa
     assert text.count("gpus = [") == 1
     alone = draft.render(replace(inventory, links=(inventory.links or ())[:1]))
     assert "gpus = [" not in alone  # nearest of one says nothing
-
-
-def test_before_and_after_in_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the journal holds of a card that loses lanes, and whose port goes down, in the run."""
-    box = Box(tmp_path, monkeypatch, laid(tmp_path / "before", *CARDS))
-    for number, card in enumerate(CARDS):
-        network_card.lay(box.product.root, number, card)
-    before = box.run("network", names=(), name="host-before")
-    assert before == {"network.links": "pass", "network.rates": "pass"}
-    network_card.change(
-        box.product.root, NetworkCard("ens7", then={"operstate": "down", "carrier_changes": "3"})
-    )
-    width = "../../current_link_width"
-    network_card.change(box.product.root, NetworkCard("ens8", then={width: "4"}))
-    assert box.run("network", names=(), name="host-after") == {
-        "network.links_after": "fail",
-        "network.ports": "fail",
-        "network.counters": "fail",
-    }
-    assert box.measured("network_link_share") == {ENS7: 1.0, ENS8: 0.25, MLX9: 1.0}
-    assert box.measured("network_port_lost") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
-    assert box.measured("network_link_downs") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
-
-
-@each(
-    "measurement, value, cause",
-    [
-        ("network_link_share", 0.5, "the card or its riser is not all the way in"),
-        ("network_rate_ratio", 0.25, "a bad cable or transceiver"),
-        ("network_rate_share", 0.5, "a bad cable or transceiver"),
-        ("network_port_lost", 1.0, "a cable or transceiver that lost its contact"),
-        ("network_errors", 2.0, "a dirty fibre"),
-        ("network_link_downs", 1.0, "a dirty fibre"),
-    ],
-)
-def test_the_junit_names_port_and_cause(
-    tmp_path: Path, measurement: str, value: float, cause: str
-) -> None:
-    made = journals.without_siblings(plan_of(laid(tmp_path, *THREE)))
-    done = runs.judged(journals.entries(journals.bodies(made, {(measurement, ENS7): value})))
-    text = html.unescape(junit.render(done).decode())
-    assert f"{measurement} on net:ens7: measured {value:g}, limit" in text
-    assert cause in text
-    assert done.verdict.verdict == "FAIL"
 
 
 def test_a_card_of_a_hypervisor_is_not_due(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import gpu_machine
 import pytest
-import suite_box
 from cases import each
 from machine_tree import Tree
 from suite_box import Box
@@ -568,24 +567,3 @@ def test_growth_without_a_look_before_the_run_is_not_known(tmp_path: Path) -> No
 def test_a_disk_that_is_gone_before_the_run_is_only_not_read() -> None:
     with pytest.raises(smart.DiskVanished):
         smart.parse(gone().stdout, 2)
-
-
-# --- real sessions ---
-
-
-def test_the_sessions_before_and_after_the_loads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the session after the loads compares is what the one before them kept."""
-    monkeypatch.setattr(suite_box, "LOADS_S", {"disk_self_test": 1.0})
-    disk = replace(DISKS[1], serial="S2")
-    box = Box(tmp_path, monkeypatch, replace(gpu_machine.machine(), disks=(disk,)))
-    before = self_tested().stdout
-    after = self_tested(7).stdout.replace('"media_errors": 0', '"media_errors": 3')
-    box.tool("smartctl", before, before, started().stdout, after, after)
-    begun = "storage.self_test_begun"
-    only = ("storage.smart_health", begun, "storage.self_test", "storage.health")
-    assert box.run(*only, names=(), name="host-before") == {only[0]: "pass", begun: "pass"}
-    assert box.measured("disk_self_test_begun") == {NVME: 1.0}
-    assert box.run(*only, names=(), name="host-after") == {only[2]: "fail", only[3]: "fail"}
-    assert box.measured("disk_growth") == box.measured("disk_self_test_faults") == {NVME: 1.0}

@@ -6,22 +6,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_machine import device, machine
-from suite_box import Box, Said, ask, planned
-from test_watch_suite import write
+from suite_box import Said, ask, planned
 from thoroughness import ALL
 
-from acceptance.core.evidence import Sample, Table
+from acceptance.core.evidence import Table
 from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Outcome
+from acceptance.core.record import Measured, Outcome
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
-from acceptance.journal.reader import GPU_TELEMETRY
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS
@@ -393,25 +390,3 @@ def test_a_gpu_without_telemetry_is_an_error() -> None:
     assert said.outcome == "error"
     assert "gpu2: no telemetry was recorded" in said.message
     assert set(said.measured("burn_clock_kept")) == {GpuName(0), GpuName(1)}
-
-
-# --- in a session ---
-
-
-def test_in_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Box(tmp_path, monkeypatch)
-    loads: list[tuple[float, Body]] = [
-        (BEGIN - 5.0, CheckStarted("together.burn")),
-        (BEGIN + SECONDS + 5.0, CheckEnded("together.burn", "pass", "", 250.0)),
-    ]
-    write(box.product.run_dir, "journal-load.jsonl", loads)
-    samples: list[tuple[float, Body]] = [
-        (point.boot_s, Sample(dict(point.values), component=name))
-        for point in sound().points
-        for name in (GpuName(0), GpuName(1))
-    ]
-    write(box.product.run_dir, GPU_TELEMETRY, samples)
-    assert box.run("thermal.steady", name="host-after") == {"thermal.steady": "pass"}
-    assert box.measured("burn_temperature_spread") == {GpuName(0): 0.0, GpuName(1): 0.0}
-    tables = [body for body in box.product.journalled("host-after") if isinstance(body, Table)]
-    assert [table.component for table in tables] == [GpuName(0), GpuName(1)]
