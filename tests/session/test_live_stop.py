@@ -135,23 +135,6 @@ def test_a_stop_after_a_wrong_result_is_a_fail_that_names_it(tmp_path: Path) -> 
     )
 
 
-def test_a_stop_before_one_is_unjudged_and_says_what_was_proved(tmp_path: Path) -> None:
-    verdict = run(tmp_path, "nothing", stop_at=Note)
-    assert verdict["verdict"] == "UNJUDGED"
-    assert texts(verdict, "violations") == []
-    proved = (
-        "together.burn: did not finish: stopped by SIGINT; proved until then: gpu0: lap 1 of "
-        "900: 30 s of burn done; bf16 at 900.5 TFLOP/s 8 right 0 wrong"
-    )
-    assert proved in texts(verdict, "unjudged")
-
-
-def test_a_session_that_is_killed_in_the_middle(tmp_path: Path) -> None:
-    verdict = run(tmp_path, "wrong", stop_at=Event, then="die")
-    assert verdict["verdict"] == "FAIL"
-    assert len(texts(verdict, "violations")) == 1
-
-
 def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
     """SIGKILL to everything, as a reset does it: the next start closes the run,
     and it is a fail.
