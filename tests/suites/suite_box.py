@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from product_session import Product, collected
 
 from acceptance.core.collection import LOAD_SESSIONS, Session
-from acceptance.core.evidence import Scratch, ToolRan
+from acceptance.core.evidence import Scratch, Table, ToolRan
 from acceptance.core.judgement import judge_due
-from acceptance.core.message import Text
 from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
@@ -160,11 +159,6 @@ exit {code}
         bodies = [body for body in self._journalled() if isinstance(body, Measured)]
         return {body.component: body.value for body in bodies if body.measurement == measurement}
 
-    def told_of(self, measurement: str) -> dict[str, Text | None]:
-        """The notes on the values of a measurement by component."""
-        bodies = [body for body in self._journalled() if isinstance(body, Measured)]
-        return {body.component: body.note for body in bodies if body.measurement == measurement}
-
     def notes(self) -> list[str]:
         return [body.text for body in self._journalled() if isinstance(body, Note)]
 
@@ -207,6 +201,9 @@ class Said:
         return {
             (body.measurement, body.component) for body in self.written if isinstance(body, Skipped)
         }
+
+    def tables(self) -> list[Table]:
+        return [body for body in self.written if isinstance(body, Table)]
 
 
 @dataclass

@@ -11,7 +11,6 @@ from cases import each
 from gpu_machine import device, link, machine, pairs
 from load_texts import lines_of, printed, text_of
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.parts import parse as parse_component
 from acceptance.expect import gpu_limits
@@ -96,8 +95,7 @@ def test_linked_gpus_whose_data_goes_over_the_links_pass() -> None:
     assert said.measured("collective_send_receive_ratio") == dict.fromkeys(every, 1.0)
     for name in links.COLLECTIVE_RATES[:-1]:
         assert said.measured(name).keys() == {GPUS}
-    tables = [body for body in said.written if isinstance(body, Table)]
-    assert [(one.component, one.name) for one in tables] == [(GPUS, "collectives")]
+    assert [(one.component, one.name) for one in said.tables()] == [(GPUS, "collectives")]
 
 
 MULTICAST = Machine(schema=1, name="m", collectives=DeclaredCollectives(multicast=True))

@@ -17,7 +17,6 @@ from synthetic_machines import inventory
 from wrong_results import REPEATED, all_of
 
 from acceptance.core.dtype import DTYPES
-from acceptance.core.evidence import Table
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured
@@ -267,8 +266,7 @@ def test_tables_are_journalled_with_the_share_of_the_sheets_peak() -> None:
     assert said.outcome == "pass"
     shares = tuple((*row, share) for row, share in zip(rows, (0.5, 1.0), strict=True))
     both = [("gemm_bf16_by_size", (*columns, "MFU"), shares), ("gemm_f8_by_size", columns, rows)]
-    tables = [one for one in said.written if isinstance(one, Table)]
-    assert [(one.component, one.name, one.columns, one.rows) for one in tables] == [
+    assert [(one.component, one.name, one.columns, one.rows) for one in said.tables()] == [
         (gpu, *words) for gpu in NAMES for words in both
     ]
 

@@ -325,7 +325,6 @@ WRONG_BLOCK = (
     "crc32c: verify failed at file /data/.rigproof/run-run-1/fio offset 3145728, length 1048576 "
     "(requested block: offset=3145728, length=1048576, flags=8)\n"
 )
-ONE_WRONG = ('"gpu0", "value": 0}', '"gpu0", "value": 1}')
 ONE_COUNTED = ('"gpu0", "value": 0.0}', '"gpu0", "value": 1.0}')
 # Of each check how many values it measures, all of which its logs tell; and what its first log
 # has, what is put in its place, and what is said then.

@@ -24,7 +24,6 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS
 from acceptance.suites import thermal
-from acceptance.wording import words
 
 BEGIN, SECONDS = 1000.0, 240.0
 # Samples a second: the watch takes five, and what is asked here takes time by their number.
@@ -124,13 +123,7 @@ class Seen:
         )
 
     def note(self, measurement: str, component: Component = GpuName(2)) -> str | None:
-        (found,) = [
-            body.note
-            for body in self.said.written
-            if isinstance(body, Measured)
-            and (body.measurement, body.component) == (measurement, component)
-        ]
-        return None if found is None else words.text(found)
+        return self.said.notes(measurement).get(str(component))
 
 
 def test_a_machine_that_comes_to_rest() -> None:

@@ -19,7 +19,6 @@ from synthetic_machines import inventory
 from wrong_results import COPIED, all_of
 
 from acceptance.core.dtype import DTYPES
-from acceptance.core.evidence import Table
 from acceptance.core.parts import CPU, MEMORY, Component, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
@@ -222,11 +221,6 @@ def chips() -> Machine:
     )
 
 
-def tables_of(said: Said) -> list[tuple[Component, str]]:
-    """The tables that a load printed, as they are journalled."""
-    return [(body.component, body.name) for body in said.written if isinstance(body, Table)]
-
-
 # --- a healthy machine ---
 
 
@@ -241,7 +235,9 @@ def test_a_healthy_machine_passes_with_everything_measured(box: Machine) -> None
     assert said.measured("burn_digests_differ") == dict.fromkeys(NAMES, 0.0)
     assert len(said.measured("burn_peer_copied")) == 6
     assert said.measured("burn_memory_filled") == {MEMORY: 51.2}
-    assert tables_of(said) == [(gpu, name) for gpu in NAMES for name in (LAPS, DIGESTS)]
+    assert [(one.component, one.name) for one in said.tables()] == [
+        (gpu, name) for gpu in NAMES for name in (LAPS, DIGESTS)
+    ]
     assert box.written == []
 
 
@@ -515,7 +511,9 @@ def test_healthy_memory_passes_and_its_tables_are_journalled(chips: Machine) -> 
     said = chips.memory_said()
     assert (said.outcome, said.message) == ("pass", "")
     assert said.measured("vram_tested") == dict.fromkeys(NAMES, 0.98)
-    assert tables_of(said) == [(gpu, "vram_passes") for gpu in NAMES]
+    assert [(one.component, one.name) for one in said.tables()] == [
+        (gpu, "vram_passes") for gpu in NAMES
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from load_texts import printed
 from sound_loads import LIBRARY, Flip
 from wrong_results import RUN
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis import digest_agreement
 from acceptance.expect import components
@@ -89,8 +88,10 @@ def test_equal_gpus_that_agree_pass() -> None:
     zero = {Gpu(0): 0.0, Gpu(1): 0.0}
     assert said.measured("digest_repeats_differ") == zero
     assert said.measured("digest_differs") == zero
-    own = [(one.component, one.name) for one in said.written if isinstance(one, Table)]
-    assert own == [(Gpu(0), "train_digests"), (Gpu(1), "train_digests")]
+    assert [(one.component, one.name) for one in said.tables()] == [
+        (Gpu(0), "train_digests"),
+        (Gpu(1), "train_digests"),
+    ]
     assert [(gpu, name) for gpu, name, _, _ in tables] == [
         (Gpu(0), "train_versions"),
         (Gpu(1), "train_versions"),

@@ -12,10 +12,8 @@ from load_texts import printed
 from msgspec.structs import replace
 from sound_loads import TOO_LARGE, WRONG_WEIGHT
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Measured
 from acceptance.expect import components, gpu_limits
 from acceptance.expect.sheet import Sheet, find
 from acceptance.loads import asks
@@ -85,16 +83,12 @@ def ask(
     return found
 
 
-def tables(found: suite_box.Said) -> list[Table]:
-    return [one for one in found.written if isinstance(one, Table)]
-
-
 def test_equal_gpus_pass_and_all_train_at_once() -> None:
     said = ask(seen())
     assert (said.outcome, said.message) == ("pass", "")
     assert said.measured("step_gpt2_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert said.measured("step_matmul") == dict.fromkeys((Gpu(0), Gpu(1)), 100.0)
-    assert [(one.component, one.name) for one in tables(said)] == [
+    assert [(one.component, one.name) for one in said.tables()] == [
         (gpu, f"train_step{end}") for gpu in (Gpu(0), Gpu(1)) for end in ("s", "_checks")
     ]
 
@@ -116,8 +110,7 @@ def test_a_wrong_update_fails_with_its_note() -> None:
     said = ask(seen(), {1: {"wrong": [WRONG_WEIGHT]}})
     assert said.outcome == "fail"
     assert said.message.startswith("step_miscompares on gpu1: measured 1, limit <= 0")
-    (note,) = [one.note for one in said.written if isinstance(one, Measured) and one.note]
-    assert "tokens.weight" in str(note)
+    assert "tokens.weight" in said.notes("step_miscompares")["gpu1"]
 
 
 def test_memory_that_does_not_suffice_is_an_error_and_the_other_gpu_counts() -> None:
@@ -133,7 +126,7 @@ def test_the_table_judges_the_larger_models() -> None:
     assert (said.outcome, said.message) == ("pass", "")
     for name in ("step_bert", "step_neo", "step_bert_share", "step_neo_share", "step_neo_ratio"):
         assert said.measured(name).keys() == {Gpu(0), Gpu(1)}
-    assert len(tables(said)[0].rows) == 21
+    assert len(said.tables()[0].rows) == 21
     slow = ask(seen(), {0: {"share": 0.9}}, due=TABLE)
     assert slow.outcome == "fail"
     assert [line.split(":")[0] for line in slow.message.splitlines()] == [
