@@ -10,7 +10,7 @@ from known import known
 from machine_facts import BOOK
 
 from acceptance.baseline import change_rules
-from acceptance.resources import DataFileError
+from acceptance.core.message import SetupError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml"
 PARTS = """
@@ -138,7 +138,7 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
 def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: list[str]) -> None:
     text = (PARTS + FACT).replace(old, new)
     assert text != PARTS + FACT
-    with pytest.raises(DataFileError) as caught:
+    with pytest.raises(SetupError) as caught:
         change_rules.read(written(tmp_path, text))
     for word in ["changes.toml: ", *words]:
         assert word in str(caught.value)
@@ -151,7 +151,7 @@ def test_parts_of_every_kind_need_every_rule(tmp_path: Path, kind: str, change: 
     old = f'of = ["gpu", "dimm", "disk", "net"]\nchange = "{change}"'
     text = PARTS.replace(old, f'of = [{", ".join(others)}]\nchange = "{change}"')
     assert text != PARTS
-    with pytest.raises(DataFileError, match=f"{kind} needs a rule for a part that is missing"):
+    with pytest.raises(SetupError, match=f"{kind} needs a rule for a part that is missing"):
         change_rules.read(written(tmp_path, text))
 
 
@@ -166,7 +166,7 @@ def test_what_depends_on_another_fact_is_what_differs(tmp_path: Path) -> None:
     higher = FACT.replace('"differs"', '"higher"\ngiven = "version"')
     version = FACT.replace('vbios = "VBIOS"', 'version = "v"')
     text = PARTS + lower + higher + version
-    with pytest.raises(DataFileError, match=r"given is for what differs \(why\)"):
+    with pytest.raises(SetupError, match=r"given is for what differs \(why\)"):
         change_rules.read(written(tmp_path, text))
     right = (
         PARTS + FACT.replace('"differs"', '"differs"\ngiven = "version"\ndated = true') + version
@@ -176,7 +176,7 @@ def test_what_depends_on_another_fact_is_what_differs(tmp_path: Path) -> None:
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match=r"cannot be read .*: install rigproof again"):
+    with pytest.raises(SetupError, match=r"cannot be read .*: install rigproof again"):
         change_rules.read(tmp_path / "changes.toml")
 
 
@@ -199,9 +199,7 @@ def test_what_cannot_be_told_from_last_night_is_told_every_night(
         f'[[change]]\nof = ["gpu"]\nchange = "{change}"\nmeans = "warn"\nafterwards = '
         '"note"\nevent = "inventory.x"\nbasis = "why"\n'
     )
-    with pytest.raises(
-        DataFileError, match=r"afterwards is for a warning about a fact, .* \(why\)$"
-    ):
+    with pytest.raises(SetupError, match=r"afterwards is for a warning about a fact, .* \(why\)$"):
         change_rules.read(written(tmp_path, PARTS + rule))
 
 

@@ -27,16 +27,12 @@ from acceptance.core.plan import Plan, Reduction, reductions_message
 from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
-from acceptance.history.baseline import (
-    BrokenSeal,
-    Certificate,
-    FormerBaseline,
-    NewerFormat,
-    RunRejected,
-)
+from acceptance.history.baseline import Certificate, FormerBaseline
+from acceptance.history.errors import HistoryError
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.journal.run import UnreadableRun
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 NOISE = noise.read(FIXTURES / "noise.toml")
@@ -208,7 +204,7 @@ PARTIAL = msgspec.structs.replace(journals.plan(COPY), scope="partial")
     ],
 )
 def test_a_run_that_is_no_baseline(run: list[Entry], said: str) -> None:
-    with pytest.raises(RunRejected, match=said):
+    with pytest.raises(WordedUserError, match=said):
         made(run)
 
 
@@ -220,7 +216,7 @@ def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
 def test_a_run_that_was_shortened() -> None:
     less = Reduction("burn", 1.0, 90.0, "s")
     plan = msgspec.structs.replace(journals.plan(COPY), scope="partial", shortened=(less,))
-    with pytest.raises(RunRejected) as refusal:
+    with pytest.raises(WordedUserError) as refusal:
         made(entries(plan))
     assert refusal.value.message.code == "run_shortened"
     assert refusal.value.message.values["loads"] == reductions_message((less,))
@@ -250,7 +246,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
 
 
 def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked_for() -> None:
-    with pytest.raises(RunRejected, match=r"^is FAIL, .* \(gpu1 is another part"):
+    with pytest.raises(WordedUserError, match=r"^is FAIL, .* \(gpu1 is another part"):
         made(held())
     found = made(held(), anew=True)
     assert found.set_aside[0].startswith("gpu1 is another part: GPU-of-before when")
@@ -267,7 +263,7 @@ def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked
     ],
 )
 def test_what_cannot_be_read_of_before_is_set_aside_as_well(gap: Message) -> None:
-    with pytest.raises(RunRejected, match="its seal is broken"):
+    with pytest.raises(WordedUserError, match="its seal is broken"):
         made(entries(journals.plan(COPY, gaps=[gap])))
     set_aside = made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside
     assert set_aside == (words.text(gap),)
@@ -278,7 +274,7 @@ def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
         (held(value=50.0), "copy_h2d on gpu0: measured 50 GB/s"),
         (held(["gpu7 is not loaded"]), "gpu7 is not loaded"),
     ):
-        with pytest.raises(RunRejected, match=said):
+        with pytest.raises(WordedUserError, match=said):
             made(run, anew=True)
 
 
@@ -330,7 +326,7 @@ def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
     if type(table[way[-1]]) is type(value) and table[way[-1]] == value:
         return
     table[way[-1]] = value
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(json.dumps(changed).encode())
 
 
@@ -338,13 +334,13 @@ def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
 def test_nothing_can_be_taken_away(key: str) -> None:
     changed = json.loads(json.dumps(PLAIN))
     del changed["certificate"][key]
-    with pytest.raises(BrokenSeal, match=r"^is not what was sealed"):
+    with pytest.raises(HistoryError, match=r"^is not what was sealed"):
         baseline.decode_certificate(json.dumps(changed).encode())
 
 
 @given(st.binary(max_size=40))
 def test_what_is_no_certificate(file: bytes) -> None:
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(file)
 
 
@@ -365,12 +361,12 @@ ODD = b'{"figures": 3}'
     ],
 )
 def test_a_file_that_holds_no_certificate(file: bytes) -> None:
-    with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
+    with pytest.raises(HistoryError, match=r"^is no certificate that can be read"):
         baseline.decode_certificate(file)
 
 
 def test_one_of_a_later_rigproof() -> None:
     with pytest.raises(
-        NewerFormat, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"
+        HistoryError, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"
     ):
         baseline.decode_certificate(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())

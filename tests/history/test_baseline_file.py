@@ -27,8 +27,9 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import RunStarted
 from acceptance.history import baseline_file, location, lock, noise
 from acceptance.history.baseline_file import AcceptResult
-from acceptance.history.errors import BaselineRefused, BaselineUnsound
+from acceptance.history.errors import HistoryError
 from acceptance.journal import reader
+from acceptance.wording.errors import WordedUserError
 
 NOISE = noise.read(Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml")
 MACHINE = "machine-1"
@@ -54,7 +55,7 @@ def run(
 
 
 def assert_unsound(out: Path, said: str, machine: str = MACHINE) -> None:
-    with pytest.raises(BaselineUnsound, match=said):
+    with pytest.raises(HistoryError, match=said):
         baseline_file.read(out, machine)
 
 
@@ -98,7 +99,7 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     first = accept(run(tmp_path, "one"))
     content = first.baseline.path.read_bytes()
     with pytest.raises(
-        BaselineRefused,
+        WordedUserError,
         match=r"baseline.json: run one is the baseline since \d{4}-\d\d-\d\d: add --replace",
     ):
         accept(run(tmp_path, "two"))
@@ -171,7 +172,7 @@ def test_a_run_that_is_refused(
     elif journal == "":
         path.unlink()
         write_segment(path, [], tmp_path / "root")
-    with pytest.raises(BaselineRefused, match=said):
+    with pytest.raises(WordedUserError, match=said):
         accept(folder)
     assert not baseline_file.path(tmp_path, MACHINE).exists()
 
@@ -204,7 +205,7 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
         lambda: accept(run(tmp_path, "two")),
     ):
         with pytest.raises(
-            BaselineUnsound,
+            HistoryError,
             match=r"is not what was sealed.*: put a copy of it back, or accept a run",
         ):
             call()
@@ -243,7 +244,7 @@ def test_one_of_a_later_rigproof(tmp_path: Path) -> None:
 
 def test_none_at_all(tmp_path: Path) -> None:
     with pytest.raises(
-        BaselineRefused, match=r"there is no baseline of this machine: accept a run that passed"
+        WordedUserError, match=r"there is no baseline of this machine: accept a run that passed"
     ):
         baseline_file.require(tmp_path, MACHINE)
 
@@ -265,7 +266,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(
-        BaselineUnsound, match=r"cannot be written \(No space left on device\): make room there"
+        HistoryError, match=r"cannot be written \(No space left on device\): make room there"
     ):
         accept(tmp_path / "two", replace=True)
     monkeypatch.undo()
@@ -275,7 +276,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("")
-    with pytest.raises(BaselineUnsound) as refused:
+    with pytest.raises(HistoryError) as refused:
         accept(run(tmp_path, "one"))
     assert refused.value.message.code == "baseline_unwritten"
 
@@ -284,7 +285,7 @@ def test_another_process_that_stays_at_it(tmp_path: Path, monkeypatch: pytest.Mo
     folder = location.folder(tmp_path, MACHINE)
     folder.mkdir(parents=True)
     monkeypatch.setattr(baseline_file, "WAIT_S", 0.0)
-    with lock.hold(folder / ".lock", 0.0), pytest.raises(BaselineUnsound) as refused:
+    with lock.hold(folder / ".lock", 0.0), pytest.raises(HistoryError) as refused:
         accept(run(tmp_path, "one"))
     assert refused.value.message.code == "baseline_locked"
 

@@ -15,9 +15,9 @@ from refusal import refusal
 
 from acceptance import resources
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift_rules
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate("drift.toml")
 TEXT = SHIPPED.read_text(encoding="utf-8")
@@ -97,7 +97,7 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
     read = partial(drift_rules.read, noise=BOOK.noise)
-    said = refusal(read, tmp_path / "drift.toml", text, DataFileError)
+    said = refusal(read, tmp_path / "drift.toml", text, SetupError)
     assert re.match(rf"drift\.toml: .*({told})", said)
 
 
@@ -113,7 +113,7 @@ def test_small_figures_are_right_too(change: tuple[str, str], tmp_path: Path) ->
 
 def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
     with pytest.raises(
-        DataFileError,
+        SetupError,
         match=r"cannot be read \(No such file or directory\): install rigproof again",
     ):
         drift_rules.read(tmp_path / "drift.toml", BOOK.noise)

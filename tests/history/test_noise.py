@@ -14,10 +14,10 @@ from site_box import family
 
 from acceptance import resources
 from acceptance.core.limit import UNITS
+from acceptance.core.message import SetupError
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.history import noise
 from acceptance.history.noise import Spread
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate("noise.toml")
 TEXT = SHIPPED.read_text(encoding="utf-8")
@@ -127,13 +127,13 @@ def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
-    said = refusal(noise.read, tmp_path / "noise.toml", text, DataFileError)
+    said = refusal(noise.read, tmp_path / "noise.toml", text, SetupError)
     assert re.match(rf"noise\.toml: .*({told})", said)
 
 
 def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
     with pytest.raises(
-        DataFileError,
+        SetupError,
         match=r"cannot be read \(No such file or directory\): install rigproof again",
     ):
         noise.read(tmp_path / "noise.toml")

@@ -14,8 +14,9 @@ from executable import executable
 from raising import raising
 from schedules import schedule
 
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import installation, units
-from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
+from acceptance.notify.schedule.installation import UnitLocation
 from acceptance.process import command
 from acceptance.run import outputs
 
@@ -163,7 +164,7 @@ def test_a_unit_of_somebody_else_is_left_alone(root: Path, name: str, kind: str)
         lambda: installation.uninstall(place),
     ):
         with pytest.raises(
-            ScheduleError, match=rf"{name}(: cannot be read| is not rigproof's: move it away)"
+            UserError, match=rf"{name}(: cannot be read| is not rigproof's: move it away)"
         ):
             act()
     assert files(root) == before, "neither is anything else written or removed"
@@ -176,7 +177,7 @@ def test_systemd_that_refuses_is_quoted(
 ) -> None:
     monkeypatch.setenv("BREAKS", step)
     with pytest.raises(
-        ScheduleError,
+        UserError,
         match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: fix that",
     ):
         installation.install(schedule(), UnitLocation.system(root))
@@ -186,7 +187,7 @@ def test_no_systemctl(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root.parent / "bin/systemctl").unlink()
     monkeypatch.setattr(command, "find", _missing)
     with pytest.raises(
-        ScheduleError, match="`systemctl daemon-reload` could not be run: no systemctl here"
+        UserError, match="`systemctl daemon-reload` could not be run: no systemctl here"
     ):
         installation.install(schedule(), UnitLocation.system(root))
 
@@ -202,10 +203,10 @@ def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.Mon
         Path, "mkdir", raising(PermissionError(13, "Permission denied", "x"))
     )  # root, as whom the tests may run, may write everywhere
     with pytest.raises(
-        ScheduleError, match="you may not write there: run it with sudo, or with --user"
+        UserError, match="you may not write there: run it with sudo, or with --user"
     ):
         installation.install(schedule(), place)
-    with pytest.raises(ScheduleError, match="you may not write there: make it writable"):
+    with pytest.raises(UserError, match="you may not write there: make it writable"):
         installation.install(schedule(), dataclasses.replace(place, user=True))
 
 
@@ -214,7 +215,7 @@ def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs.os, "fchmod", raising(OSError(28, "No space left on device", "x")))
     place = UnitLocation.system(root)
     with pytest.raises(
-        ScheduleError,
+        UserError,
         match=r"cannot be written \(No space left on device\): make room, then install it",
     ):
         installation.install(schedule(), place)
@@ -230,7 +231,7 @@ def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(
-        ScheduleError,
+        UserError,
         match=r"rigproof-nightly.timer: Read-only file system: fix that, then start again",
     ):
         installation.uninstall(place)
@@ -238,13 +239,13 @@ def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_folder_that_is_a_file(root: Path) -> None:
     (root / "etc").write_text("")
-    with pytest.raises(ScheduleError, match=r"Not a directory|File exists"):
+    with pytest.raises(UserError, match=r"Not a directory|File exists"):
         installation.install(schedule(), UnitLocation.system(root))
 
 
 def test_a_name_that_no_unit_can_hold(root: Path) -> None:
     with pytest.raises(
-        ScheduleError, match="holds a character that no unit can hold: give it another name"
+        UserError, match="holds a character that no unit can hold: give it another name"
     ):
         installation.install(schedule("\udcff"), UnitLocation.system(root))
     assert files(root) == set()
@@ -275,5 +276,5 @@ def test_a_users_own_systemd_is_asked(root: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_who_is_to_run_it() -> None:
     assert installation.known_user("root") == "root"
-    with pytest.raises(ScheduleError, match="--run-as nobody-here: there is no such user here"):
+    with pytest.raises(UserError, match="--run-as nobody-here: there is no such user here"):
         installation.known_user("nobody-here")

@@ -16,11 +16,11 @@ from raising import raising
 
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, reader, segment
 from acceptance.notify.schedule import failure_note
-from acceptance.run import lock, planning
+from acceptance.run import lock
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def night(
 
 
 def test_trouble_is_told_as_it_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trouble = planning.PreparationError("the inventory could not be read: mend it")
+    trouble = SetupError("the inventory could not be read: mend it")
     assert night(here, monkeypatch, trouble) == (3, ["the inventory could not be read: mend it"])
     assert 'rigproof_run_verdict{verdict="UNJUDGED"} 1.0' in (here / "x.prom").read_text()
 
@@ -61,7 +61,7 @@ def test_the_failure_unit_learns_whether_everybody_was_told(
     monkeypatch.setattr(
         machine_test,
         "run_test",
-        raising(planning.PreparationError("the inventory could not be read: mend it")),
+        raising(SetupError("the inventory could not be read: mend it")),
     )
     monkeypatch.setenv(failure_note.OWN, "a1")
     (here / "reports").mkdir()

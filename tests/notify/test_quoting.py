@@ -8,6 +8,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import units
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -58,13 +59,13 @@ def test_whatever_an_argument_holds_the_unit_stays_a_line(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\0b", "\udcff"])
 def test_what_no_unit_can_hold(text: str) -> None:
-    with pytest.raises(units.Unquotable, match="holds a character that no unit can hold"):
+    with pytest.raises(UserError, match="holds a character that no unit can hold"):
         units.quote_word(text)
 
 
 @pytest.mark.parametrize("path", ["/a'b", '/a"b', "/a\\b", "/a\nb", "/\udcff", "/a\0b"])
 def test_what_systemd_does_not_start(path: str) -> None:
-    with pytest.raises(units.Unquotable, match="has a name that systemd does not start"):
+    with pytest.raises(UserError, match="has a name that systemd does not start"):
         units.quote_program(path)
 
 
@@ -83,5 +84,5 @@ def test_cron_hands_on_what_the_shell_is_to_read(words: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["a\nb", "\x1b", "\udcff"])
 def test_what_no_crontab_can_hold(text: str) -> None:
-    with pytest.raises(units.Unquotable, match="no crontab can hold"):
+    with pytest.raises(UserError, match="no crontab can hold"):
         units.cron_words(["echo", text])

@@ -7,8 +7,8 @@ import pytest
 from cases import each
 from known import known
 
+from acceptance.core.message import UserError
 from acceptance.notify import targets
-from acceptance.notify.targets import TargetError
 
 URL = "https://someone:password@hooks.example/services/T0/secret?key=secret"
 
@@ -97,7 +97,7 @@ def test_a_mistake_is_one_sentence(given: dict[str, object], words: str, tmp_pat
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
-        with pytest.raises(TargetError, match=words) as told:
+        with pytest.raises(UserError, match=words) as told:
             targets.read(**given)  # type: ignore[arg-type]  # one of its arguments
     finally:
         os.chdir(before)
@@ -116,13 +116,13 @@ def test_a_mistake_is_one_sentence(given: dict[str, object], words: str, tmp_pat
     ],
 )
 def test_a_secret_that_is_none(content: bytes, mode: int, words: str, tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=words):
+    with pytest.raises(UserError, match=words):
         targets.read(webhook="https://h/", secret_file=secret(tmp_path, content, mode))
 
 
 def test_a_command_that_may_not_be_run(tmp_path: Path) -> None:
     (tmp_path / "hook").write_text("#!/bin/sh\n")
-    with pytest.raises(TargetError, match="is there but may not be run: make it executable"):
+    with pytest.raises(UserError, match="is there but may not be run: make it executable"):
         targets.read(on_fail=str(tmp_path / "hook"))
 
 
@@ -130,5 +130,5 @@ def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         os, "access", lambda *_: False
     )  # root, as whom the tests may run, may write everywhere
-    with pytest.raises(TargetError, match="you may not write into"):
+    with pytest.raises(UserError, match="you may not write into"):
         targets.read(tmp_path / "x.prom")

@@ -7,6 +7,7 @@ from datetime import time
 import pytest
 from schedules import schedule, settings
 
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import units
 
 
@@ -125,5 +126,5 @@ def test_the_line_for_cron() -> None:
 
 @pytest.mark.parametrize("folder", ["/a\nb", "/a ", "/a\\", "/a\x1b", "/\udcff"])
 def test_a_folder_that_no_unit_can_hold(folder: str) -> None:
-    with pytest.raises(units.Unquotable, match="has a name that no unit can hold"):
+    with pytest.raises(UserError, match="has a name that no unit can hold"):
         units.service(schedule(folder=folder))

@@ -17,13 +17,13 @@ import acceptance
 from acceptance import resources
 from acceptance.baseline import change_rules
 from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
+from acceptance.core.message import SetupError
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements
 from acceptance.observe.event import table
 from acceptance.reports import advice
 from acceptance.reports.advice import AdviceBook
-from acceptance.resources import DataFileError
 
 ENTRY = """
 [[cause]]
@@ -121,18 +121,18 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
     ],
 )
 def test_a_wrong_file_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(DataFileError, match=told.replace("{", r"\{").replace("[", r"\[")) as caught:
+    with pytest.raises(SetupError, match=told.replace("{", r"\{").replace("[", r"\[")) as caught:
         advice.read(write(tmp_path, text), NOTHING)
     assert str(caught.value).startswith("xx.toml")
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
     with pytest.raises(
-        DataFileError, match=r"^none.toml: cannot be read \(No such file or directory\): install"
+        SetupError, match=r"^none.toml: cannot be read \(No such file or directory\): install"
     ):
         advice.read(tmp_path / "none.toml", NOTHING)
     (tmp_path / "xx.toml").write_bytes(b"\xff")
-    with pytest.raises(DataFileError, match=r"^xx.toml: "):
+    with pytest.raises(SetupError, match=r"^xx.toml: "):
         advice.read(tmp_path / "xx.toml", NOTHING)
 
 
@@ -141,7 +141,7 @@ def test_advice_of_a_measurement_may_be_that_of_an_event(tmp_path: Path) -> None
     families = Measurements({"a": shared, "b": shared}, ())
     found = advice.read(write(tmp_path, GENERAL), families)
     assert found.of_event("miscompare") == found.measurements["a"] == found.measurements["b"]
-    with pytest.raises(DataFileError, match="the entry of miscompare: miscompare stands twice"):
+    with pytest.raises(SetupError, match="the entry of miscompare: miscompare stands twice"):
         advice.read(write(tmp_path, GENERAL.replace('"xid"', '"miscompare"')), families)
 
 

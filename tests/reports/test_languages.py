@@ -21,10 +21,11 @@ import acceptance
 from acceptance import resources
 from acceptance.core.advice import placeholders
 from acceptance.core.language import ENGLISH
+from acceptance.core.message import UserError
 from acceptance.expect import gpu_limits
 from acceptance.machine import machine_file
 from acceptance.reports import languages
-from acceptance.reports.languages import CODES, UnknownLanguage
+from acceptance.reports.languages import CODES
 from acceptance.wording import po_file
 from selftest import drawn_runs
 
@@ -47,9 +48,7 @@ COMMANDS = re.compile(r"`[^`]*`")
 
 @each("given", ["de", "zh-TW", "", "zh_CN.UTF-8", "../en"])
 def test_an_unknown_language_names_those_there_are(given: str) -> None:
-    with pytest.raises(
-        UnknownLanguage, match=r"there is no such language; there are en and zh-CN$"
-    ):
+    with pytest.raises(UserError, match=r"there is no such language; there are en and zh-CN$"):
         languages.choose(given, {})
 
 

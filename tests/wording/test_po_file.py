@@ -14,8 +14,8 @@ from cases import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from acceptance.core.message import SetupError
 from acceptance.wording import po_file
-from acceptance.wording.po_file import BrokenCatalogue
 
 HEADER = (
     'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=utf-8\\n"\n'
@@ -93,7 +93,7 @@ def test_comments_line_ends_and_entries_without_a_translation(tmp_path: Path) ->
     ],
 )
 def test_what_is_no_entry_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(BrokenCatalogue) as caught:
+    with pytest.raises(SetupError) as caught:
         po_file.read(written(tmp_path, HEADER + text))
     assert str(caught.value).startswith(f"xx/LC_MESSAGES/rigproof.po: {told}")
 
@@ -109,16 +109,16 @@ def test_what_is_no_entry_is_refused_with_its_line(tmp_path: Path, text: str, to
     ],
 )
 def test_a_wrong_header_is_refused(tmp_path: Path, header: str) -> None:
-    with pytest.raises(BrokenCatalogue, match=r"^xx/LC_MESSAGES/rigproof\.po: "):
+    with pytest.raises(SetupError, match=r"^xx/LC_MESSAGES/rigproof\.po: "):
         po_file.read(written(tmp_path, header + 'msgid "a"\nmsgstr "ä"\n'))
 
 
 def test_a_file_that_is_missing_or_no_text_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BrokenCatalogue, match=r"\(No such file or directory\): install rigproof"):
+    with pytest.raises(SetupError, match=r"\(No such file or directory\): install rigproof"):
         po_file.read(tmp_path / "rigproof.po")
     path = written(tmp_path, "# a comment\n")
-    with pytest.raises(BrokenCatalogue, match="line 0: an entry is not whole"):
+    with pytest.raises(SetupError, match="line 0: an entry is not whole"):
         po_file.read(path)
     path.write_bytes(b"\xff")
-    with pytest.raises(BrokenCatalogue, match="utf-8"):
+    with pytest.raises(SetupError, match="utf-8"):
         po_file.read(path)
