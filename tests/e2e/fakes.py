@@ -26,9 +26,6 @@ SCRIPTS: Mapping[str, str] = {
     "healthy": "sleep 1; cat TEXT",
     "hangs": "head -n 2 TEXT; sleep 900",
     "failing text, exit 0": "sleep 1; cat FAILING",
-    "leaves a daemon": (
-        "(setsid sh -c 'sleep 900 >/dev/null 2>&1 </dev/null &') ; sleep 1; cat TEXT"
-    ),
 }
 
 
@@ -49,42 +46,3 @@ def write(folder: Path, tool: str, fault: str) -> Path:
 def program(folder: Path, name: str, script: str) -> Path:
     """Put a shell script of this name into the folder."""
     return executable(folder / name, f"#!/bin/sh\n{script}\n")
-
-
-def dmidecode(folder: Path, slots: list[str]) -> Path:
-    """A dmidecode that lists a DDR5 module of 32 GiB in each of the slots."""
-    handles = [
-        f"""\
-Handle 0x{0x1100 + index:04X}, DMI type 17, 92 bytes
-Memory Device
-\tArray Handle: 0x1000
-\tTotal Width: 64 bits
-\tData Width: 64 bits
-\tSize: 32 GB
-\tForm Factor: DIMM
-\tLocator: {slot}
-\tBank Locator: BANK {index}
-\tType: DDR5
-\tSpeed: 5600 MT/s
-\tManufacturer: Maker
-\tSerial Number: 0000{index}
-\tPart Number: PART-5600
-\tConfigured Memory Speed: 5600 MT/s
-"""
-        for index, slot in enumerate(slots)
-    ]
-    array = f"""\
-Handle 0x1000, DMI type 16, 23 bytes
-Physical Memory Array
-\tLocation: System Board Or Motherboard
-\tUse: System Memory
-\tError Correction Type: None
-\tMaximum Capacity: 192 GB
-\tNumber Of Devices: {len(slots)}
-"""
-    text = folder / "dmidecode.TEXT"
-    text.write_text(
-        "# dmidecode 3.4\nSMBIOS 3.5.0 present.\n\n" + "\n".join([array, *handles]),
-        encoding="utf-8",
-    )
-    return program(folder, "dmidecode", f"cat '{text}'")

@@ -13,7 +13,6 @@ import os
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,6 @@ import wrong_results
 from machine_root import sysfs_tree
 from rig import Rig, still_proc
 from run_left import Run
-
-from acceptance.journal import clock
 
 PROGRAMS = {
     "gpu-burn": "burn.py",
@@ -186,15 +183,3 @@ class GpuBox:
         """`rigproof accept` with the profile accept, to its end."""
         argv = self.rig.argv(*ACCEPT, *more, only=only, burn=burn, machine=machine)
         return self.rig.run(argv, program=self.program, variables=variables)
-
-    def accept_until(self, check: str, *, only: str, burn: int) -> Run:
-        """The same; the machine's timeline begins when this check does."""
-        epoch, part = self.rig.home / "epoch", self.rig.home / "epoch.part"
-        argv = self.rig.argv(*ACCEPT, only=only, burn=burn, machine=False)
-        before, began = self.rig.runs(), time.monotonic()
-        variables = {"RIGPROOF_FAKE_NVML_EPOCH": str(epoch)}
-        started = self.rig.start(argv, program=self.program, variables=variables)
-        self.rig.reached(self.rig.started_run(before), check, 90.0)
-        part.write_text(repr(clock.boot_s()), encoding="utf-8")
-        part.replace(epoch)
-        return self.rig.finish(started, before, began)

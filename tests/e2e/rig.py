@@ -89,10 +89,6 @@ class Rig:
             "PATH": os.pathsep.join([str(self.fakes), os.environ.get("PATH", os.defpath)])
         }
 
-    def declare(self, toml: str) -> None:
-        """Add to the machine file."""
-        self.machine.write_text(f"{MACHINE}\n{toml}\n", encoding="utf-8")
-
     def argv(
         self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True
     ) -> list[str]:

@@ -52,16 +52,3 @@ def test_the_gpu_that_a_slurm_job_was_given(rig: Rig, library: Path) -> None:
     assert "CUDA_VISIBLE_DEVICES=1: these GPUs were given to Slurm job 7" in " ".join(
         run.out.split()
     )
-
-
-def test_a_gpu_that_is_not_there_is_a_usage_error(rig: Rig, library: Path) -> None:
-    run = GpuBox(rig, library, "2x4090").accept("--gpus", "7")
-    assert (run.code, run.folder) == (2, None)
-    assert run.err == "rigproof: --gpus 7: there is no gpu7: this machine has gpu0 to gpu1\n"
-
-
-def test_gpus_hidden_from_cuda_are_a_usage_error(rig: Rig, library: Path) -> None:
-    run = GpuBox(rig, library, "2x4090").accept(variables={"CUDA_VISIBLE_DEVICES": "0"})
-    assert (run.code, run.folder) == (2, None)
-    assert run.err.startswith("rigproof: CUDA_VISIBLE_DEVICES=0 hides GPUs from CUDA: unset it ")
-    assert len(run.err.splitlines()) == 1

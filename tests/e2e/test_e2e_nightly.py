@@ -1,9 +1,8 @@
-"""Nights as a timer starts them: skipped, started twice, killed, and told of."""
+"""Nights as a timer starts them: started twice, killed, given up, and in other time zones."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import time
@@ -12,14 +11,12 @@ from pathlib import Path
 import fakes
 import pytest
 from gpu_box import ACCEPT, Document, GpuBox
-from rig import BUSY, Rig, machine_is_free, wait_for
+from rig import BUSY, Rig
 
 from acceptance.core.parts import Gpu
-from acceptance.core.record import ForeignProcess, Postponed, SessionStarted
+from acceptance.core.record import ForeignProcess
 from acceptance.history import nights as history_nights
 from acceptance.history.night import Night
-from acceptance.journal import run as journal_run
-from acceptance.run import lock
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
 ONLY = "gpu,cpu.stress_ng,kernel_log.during_run"
@@ -62,33 +59,6 @@ def test_two_that_start_together_are_one_night(tools: Rig) -> None:
     assert not (rig.work / "second").exists()
 
 
-def test_a_run_that_does_not_give_the_machine_back_is_counted(tools: Rig) -> None:
-    """The lock is one that hangs: it was taken yesterday."""
-    rig = tools
-    argv = nightly(rig, "--most-skipped", "2")
-    wait_for(machine_is_free, 100.0)
-    with lock.MachineLock():
-        yesterday = time.time() - 86400
-        try:
-            os.utime(f"/{lock.NAME}", (yesterday, yesterday))
-        except PermissionError:
-            pytest.skip("the lock's file is another user's")
-        codes = []
-        for _ in range(2):
-            started = rig.start(argv, wait=False)
-            out, err = started.communicate(timeout=60)
-            assert (err, BUSY in out) == ("", True)
-            codes.append(started.returncode)
-    assert codes == [4, 1]
-    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [
-        ("UNJUDGED", 1),
-        ("FAIL", 1),
-    ]
-    assert not (rig.out / "latest").exists()
-    assert rig.run(nightly(rig)).code == 0
-    assert [put_off for _, _, put_off in nights(rig)] == [1, 1, 0]
-
-
 def test_a_night_that_was_killed_is_closed_and_remembered_once(tools: Rig) -> None:
     rig, before = tools, tools.runs()
     fakes.write(rig.fakes, "stress-ng", "hangs")
@@ -120,36 +90,6 @@ def test_a_clock_set_back_and_another_time_zone_lose_and_double_nothing(tools: R
     assert [row["run_id"] for row in rows] == [folder for folder, _, _ in nights(rig)]
 
 
-def in_use(document: Document) -> None:
-    """Somebody computes on the second GPU."""
-    document["gpus"][1]["compute_processes"] = [
-        {"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}
-    ]
-
-
-def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(
-    rig: Rig, library: Path
-) -> None:
-    box = GpuBox(rig, library, "2x4090", edit=in_use)
-    argv = ["nightly", *rig.argv("--most-skipped", "2", only=None, machine=False)[1:]]
-    first = rig.run(argv, program=box.program)
-    assert first.code == 4
-    assert first.verdict["verdict"] == "UNJUDGED"
-    assert first.verdict["skipped"]["in_a_row"] == 1
-    assert "gpu1: train (process 4194300, 5.0 GiB) computes on it" in first.texts("unjudged")
-    assert len(first.bodies(Postponed)) == 1
-    assert first.bodies(SessionStarted) == []
-    assert {one["outcome"] for one in first.verdict["checks"]} == {"skip"}
-    second = rig.run(argv, program=box.program)
-    assert second.code == 1
-    assert second.verdict["verdict"] == "FAIL"
-    assert "skipped 2 times in a row" in second.texts("violations")
-    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [
-        ("UNJUDGED", 1),
-        ("FAIL", 1),
-    ]
-
-
 def comes_later(document: Document) -> None:
     """Somebody begins to compute on the second GPU some seconds after the watch began."""
     train = {"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}
@@ -178,20 +118,3 @@ def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> Non
     assert (seen.component, seen.pid) == (Gpu(1), 4194300)
     assert nights(rig) == [(first.path.name if first.path else None, "UNJUDGED", 1)]
     assert [one.figures for one in recorded(rig)] == [()]
-
-
-def test_whoever_is_to_be_told_is_told(tools: Rig) -> None:
-    rig, said = tools, tools.home / "said"
-    fakes.write(rig.fakes, "stress-ng", "failing text, exit 0")
-    run = rig.run(
-        nightly(rig, "--on-fail", f"tee {said}", "--textfile", str(rig.home / "rigproof.prom"))
-    )
-    assert run.code == 1
-    assert (
-        json.loads(wait_for(lambda: said.read_text() if said.is_file() else None))["run_id"]
-        == run.verdict["run_id"]
-    )
-    assert "rigproof_run_verdict" in (rig.home / "rigproof.prom").read_text()
-    assert run.path is not None
-    assert (run.path / "on-fail.txt").read_text() == said.read_text()
-    assert journal_run.read(run.path).seal.troubles == ()

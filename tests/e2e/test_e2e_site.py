@@ -52,15 +52,6 @@ def test_a_site_adds_its_checks_and_never_makes_a_run_pass(rig: Rig, tmp_path: P
     assert {name: (run.path / name).read_bytes() for name in names} == before
 
 
-def test_a_mistake_is_told_before_anything_starts(rig: Rig, tmp_path: Path) -> None:
-    box = SiteBox(tmp_path / "site")
-    box.wrong("mount", "(check)", "(check, nothing)")
-    done = rig.run(rig.argv("--checks", str(box.folder), only="site"))
-    assert done.code == 2
-    assert "mount.py, line 4: test_fast asks for 'nothing'" in done.err
-    assert not list(rig.out.glob("*/journal.jsonl"))
-
-
 def test_a_check_that_hangs_is_ended(rig: Rig, tmp_path: Path) -> None:
     box = SiteBox(tmp_path / "site")
     box.check("hangs", "import time; time.sleep(900)")

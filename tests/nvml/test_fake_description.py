@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any
 import fake_driver
 import pytest
 from cases import each
-from questions import ask, write
 
-UNKNOWN = 999
 GPU: dict[str, Any] = {
     "uuid": "GPU-0",
     "pci_bus_id": "00000000:01:00.0",
@@ -56,6 +53,8 @@ TEXTS = {
     '{"synthetic": true, "source": "\u00e9"}': "not printable ASCII",
     '{"synthetic": true, "source': "the file ends within a text",
     "[" * 100: "nested too deeply",
+    '{"synthetic": true,\n}': ".json:2: a text in quotes",
+    '{"synthetic": true, "gpus": [],\n\n"driver": 1}': "line 3: driver: unknown key",
 }
 DOCUMENTS: list[tuple[Any, str]] = [
     ({"synthetic": True}, "the key gpus must be a list"),
@@ -117,88 +116,40 @@ DOCUMENTS: list[tuple[Any, str]] = [
 # Python for each.
 PROGRAM = """
 import ctypes, json, os, sys
-for path in json.load(sys.stdin):
+for variables, complaints in json.load(sys.stdin):
     child = os.fork()
     if child == 0:
-        os.dup2(os.open(path + ".stderr", os.O_CREAT | os.O_WRONLY), 2)
-        os.environ["RIGPROOF_FAKE_NVML"] = path
+        os.dup2(os.open(complaints, os.O_CREAT | os.O_WRONLY), 2)
+        os.environ |= variables
         os._exit(0 if ctypes.CDLL(sys.argv[1]).nvmlInit_v2() == 999 else 1)
-    assert os.waitpid(child, 0)[1] == 0, path
+    assert os.waitpid(child, 0)[1] == 0, variables
 """
+DESCRIPTION, EPOCH = "RIGPROOF_FAKE_NVML", "RIGPROOF_FAKE_NVML_EPOCH"
+SETTINGS: list[tuple[dict[str, str], str]] = [
+    ({}, "names no description"),
+    ({DESCRIPTION: str(fake_driver.description("2x4090")), EPOCH: "soon"}, "is not a number of s"),
+    ({DESCRIPTION: "/there/is/none.json"}, "No such file"),
+]
+REFUSED = [*TEXTS.values(), *(why for _, why in DOCUMENTS), *(why for _, why in SETTINGS)]
 
 
 @pytest.fixture(scope="module")
 def complaints(library: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the library says of each of TEXTS and DOCUMENTS, all of which it refuses."""
+    """What the library says of each of TEXTS, DOCUMENTS and SETTINGS, all of which it refuses."""
     folder = tmp_path_factory.mktemp("refused")
-    documents = [*TEXTS, *(json.dumps(document) for document, _ in DOCUMENTS)]
-    paths = [folder / f"{number}.json" for number in range(len(documents))]
-    for path, document in zip(paths, documents, strict=True):
-        path.write_text(document, encoding="utf-8")
+    settings = []
+    for number, text in enumerate((*TEXTS, *(json.dumps(one) for one, _ in DOCUMENTS))):
+        path = folder / f"{number}.json"
+        path.write_text(text, encoding="utf-8")
+        settings.append({DESCRIPTION: str(path)})
+    settings += [variables for variables, _ in SETTINGS]
+    told = [str(folder / f"{number}.stderr") for number in range(len(settings))]
     argv = [sys.executable, "-I", "-S", "-c", PROGRAM, str(library / fake_driver.LIBRARY)]
-    subprocess.run(argv, input=json.dumps(list(map(str, paths))), text=True, check=True)
-    return [Path(f"{path}.stderr").read_text(encoding="utf-8") for path in paths]
+    given = json.dumps(list(zip(settings, told, strict=True)))
+    subprocess.run(argv, input=given, text=True, check=True)
+    return [Path(one).read_text(encoding="utf-8") for one in told]
 
 
-@each("number, why", list(enumerate(TEXTS.values())))
-def test_what_is_not_json(complaints: list[str], number: int, why: str) -> None:
+@each("number, why", list(enumerate(REFUSED)))
+def test_what_is_not_understood_is_refused(complaints: list[str], number: int, why: str) -> None:
     assert why in complaints[number]
-
-
-@each("number, why", [(number, why) for number, (_, why) in enumerate(DOCUMENTS, len(TEXTS))])
-def test_what_is_not_known(complaints: list[str], number: int, why: str) -> None:
-    assert why in complaints[number]
-
-
-def refused(library: Path, path: Path) -> str:
-    found = ask(library, path)
-    assert found.answers == [{"error": UNKNOWN}]
-    return found.stderr
-
-
-def test_the_line_is_named_and_the_good_ones_are_taken(library: Path, tmp_path: Path) -> None:
-    good = json.dumps(with_steps(STEP), indent=1)
-    line = 1 + good[: good.index("power_w")].count("\n")
-    assert ask(library, write(tmp_path, good), ["nvmlDeviceGetCount"]).values() == [1]
-    assert f"line {line}: power_x: unknown key" in refused(
-        library, write(tmp_path, good.replace("power_w", "power_x"))
-    )
-    assert "machine.json:2: a text in quotes" in refused(
-        library, write(tmp_path, '{"synthetic": true,\n}')
-    )
-
-
-def test_a_description_that_is_not_there(library: Path, tmp_path: Path) -> None:
-    assert "No such file" in refused(library, tmp_path / "machine.json")
-    program = (
-        "import pynvml\ntry: pynvml.nvmlInit()\nexcept pynvml.NVMLError as error: "
-        "print(error.value)"
-    )
-    variables = fake_driver.environment(library, tmp_path / "machine.json")
-    for name, value, why in (
-        ("RIGPROOF_FAKE_NVML", None, "names no description"),
-        ("RIGPROOF_FAKE_NVML_EPOCH", "soon", "is not a number of seconds"),
-    ):
-        chosen = {**os.environ, **variables, **({name: value} if value else {})}
-        if value is None:
-            del chosen[name]
-        done = subprocess.run(
-            [sys.executable, "-c", program], env=chosen, capture_output=True, text=True, check=True
-        )
-        assert done.stdout == f"{UNKNOWN}\n"
-        assert why in done.stderr
-
-
-def test_no_compiler_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(pytest.fail.Exception, match=r"no C compiler: .* install gcc"):
-        fake_driver.build(tmp_path)
-
-
-def test_sources_that_do_not_compile_are_said_plainly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "broken.c").write_text("int main(void) { unused }\n", encoding="utf-8")
-    monkeypatch.setattr(fake_driver, "SOURCES", tmp_path)
-    with pytest.raises(pytest.fail.Exception, match="refuses tests/nvml/fake"):
-        fake_driver.build(tmp_path)

@@ -9,7 +9,6 @@ import described
 import fake_driver
 from cases import each
 from machine_root import SPEEDS, sysfs_tree
-from questions import write
 from thoroughness import some
 
 from acceptance.machine import topology
@@ -60,44 +59,6 @@ def test_a_described_machine_hangs_together(tmp_path: Path, name: str) -> None:
         assert topology.path(places[a.address], places[b.address]) == wanted
     for gpu in machine.gpus:
         assert places[gpu.address].cpus == gpu.cpu_affinity
-
-
-def test_switches(tmp_path: Path) -> None:
-    one = {
-        "compute_capability": "8.9",
-        "name": "GPU",
-        "pci_device_id": "10de:26b1",
-        "link_gen": 4,
-        "link_width": 16,
-    }
-    one |= {
-        "max_link_gen": 4,
-        "max_link_gen_here": 4,
-        "max_link_width_here": 16,
-        "virtualisation": "none",
-    }
-    gpus = [
-        {**one, "uuid": f"GPU-{i}", "pci_bus_id": f"00000000:{i + 1:02X}:00.0", "minor": i}
-        for i in range(4)
-    ]
-    pairs = {"every": {"path": "PXB"}, "0,1": {"path": "PIX"}, "2,3": {"path": "PIX"}}
-    document = {
-        "driver_version": "1.2",
-        "cuda_driver_version": 1,
-        "every_gpu": {},
-        "gpus": gpus,
-        "pairs": pairs,
-    }
-    path = write(tmp_path, {"synthetic": True, **document})
-    sysfs_tree(tmp_path / "root", path)
-    places = list(
-        pci.places(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values()
-    )
-    paths = {
-        (a, b): topology.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)
-    }
-    assert {pair for pair, path in paths.items() if path == "PIX"} == {(0, 1), (2, 3)}
-    assert set(paths.values()) == {"PIX", "PXB"}
 
 
 def test_the_driver_and_the_other_functions(tmp_path: Path) -> None:

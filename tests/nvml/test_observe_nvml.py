@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -246,26 +247,45 @@ def test_a_driver_that_cannot_be_asked(
     assert (found.error_code, found.devices) == (code, ())
 
 
-def test_a_child_that_crashes(
-    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = probe(
-        library, write(tmp_path, {"synthetic": True, "gpus": [], "init_crash": True}), monkeypatch
-    )
-    assert "was ended by signal 6" in worded(found.error)
+CARD = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0"}
 
 
-@pytest.mark.parametrize("how", [{"init_hang": True}, {"every_gpu": {"hang": True}}])
-def test_a_driver_that_hangs(
-    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"init_crash": True}, "was ended by signal 6"),
+        ({"init_hang": True}, "the driver hangs"),
+        ({"every_gpu": {"hang": True}}, "the driver hangs"),
+    ],
+)
+def test_the_products_own_child_when_a_driver_crashes_or_hangs(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: dict[str, Any],
+    told: str,
 ) -> None:
     monkeypatch.setattr(nvml, "PROBE_S", 1.0)
-    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0"}
     begun = time.monotonic()
-    found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [gpu], **how}), monkeypatch)
-    assert found.error is not None
-    assert "the driver hangs" in worded(found.error)
+    found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [CARD], **how}), monkeypatch)
+    assert told in worded(found.error)
     assert time.monotonic() - begun < 20.0
+
+
+def read_card(library: Path, folder: Path, *, about: Mapping[str, Any] = {}, **card: Any) -> Any:
+    """What the product reads of a machine of this one GPU."""
+    document = {
+        "synthetic": True,
+        "driver_version": "580.159.04",
+        "cuda_driver_version": 13000,
+        **about,
+        "gpus": [{**CARD, **card}],
+    }
+    (found,) = read(library, write(folder, document)).devices
+    return found
+
+
+OLDER = {"driver_version": "450.80.02", "cuda_driver_version": 11000}
 
 
 def test_an_older_driver_is_asked_by_its_older_calls(library: Path, tmp_path: Path) -> None:
@@ -274,59 +294,35 @@ def test_an_older_driver_is_asked_by_its_older_calls(library: Path, tmp_path: Pa
         "nvmlDeviceGetGpuFabricInfoV",
         "nvmlDeviceGetComputeRunningProcesses_v3",
     )
-    process = {"pid": 4194300, "memory_bytes": 5, "name": "train"}
-    gpu = {
-        **{
-            "uuid": "GPU-0",
-            "pci_bus_id": "00000000:01:00.0",
-            "fabric_state": "in-progress",
-            "fabric_status": 0,
-        },
-        **{
-            "ecc_corrected": 3,
-            "remapped_corrected": 1,
-            "remapped_uncorrected": 2,
-            "remap_pending": True,
-        },
-        **{"remap_failed": False, "retired_single": 4, "retired_pending": True, "pcie_replays": 6},
-        **{"compute_processes": [process], "refuse": dict.fromkeys(missing, 13)},
+    counted = {
+        "ecc_corrected": 3,
+        "remapped_corrected": 1,
+        "remapped_uncorrected": 2,
+        "remap_pending": True,
+        "remap_failed": False,
+        "retired_single": 4,
+        "retired_pending": True,
+        "pcie_replays": 6,
     }
-    document = {
-        "synthetic": True,
-        "driver_version": "450.80.02",
-        "cuda_driver_version": 11000,
-        "gpus": [gpu],
-    }
-    (device,) = read(library, write(tmp_path, document)).devices
+    device = read_card(
+        library,
+        tmp_path,
+        about=OLDER,
+        fabric_state="in-progress",
+        fabric_status=0,
+        compute_processes=[{"pid": 4194300, "memory_bytes": 5, "name": "train"}],
+        refuse=dict.fromkeys(missing, 13),
+        **counted,
+    )
     assert device.error is None
-    assert device.traits is not None
-    assert device.counters is not None
     assert (device.traits.fabric_state, device.traits.fabric_status) == ("in-progress", 0)
     assert device.traits.compute_processes == (GpuProcess(4194300, "train", 5),)
-    counted = device.counters
-    assert (counted.ecc_corrected, counted.remapped_uncorrected, counted.remap_pending) == (
-        3,
-        2,
-        True,
-    )
-    assert (counted.retired_single, counted.retired_double, counted.retired_pending) == (
-        4,
-        None,
-        True,
-    )
-    assert counted.pcie_replays == 6
-
-
-def described_machine(gpu: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "synthetic": True,
-        "driver_version": "580.159.04",
-        "cuda_driver_version": 13000,
-        "gpus": [gpu],
-    }
+    assert {name: getattr(device.counters, name) for name in counted} == counted
+    assert device.counters.retired_double is None
 
 
 FABRIC = {"fabric_state": "completed", "fabric_health_mask": 0x1AA, "fabric_health_summary": 1}
+NO_FABRIC = {"nvmlDeviceGetGpuFabricInfoV": 3, "nvmlDeviceGetGpuFabricInfo": 3}
 
 
 @each(
@@ -335,11 +331,7 @@ FABRIC = {"fabric_state": "completed", "fabric_health_mask": 0x1AA, "fabric_heal
         ({}, 0x1AA, 1),
         ({"fabric_record": 2}, 0x1AA, None),
         ({"fabric_record": 1}, None, None),
-        (
-            {"refuse": {"nvmlDeviceGetGpuFabricInfoV": 3, "nvmlDeviceGetGpuFabricInfo": 3}},
-            None,
-            None,
-        ),
+        ({"refuse": NO_FABRIC}, None, None),
     ],
 )
 def test_the_health_of_the_fabric_by_the_records_that_the_driver_knows(
@@ -349,66 +341,48 @@ def test_the_health_of_the_fabric_by_the_records_that_the_driver_knows(
     health: int | None,
     summary: int | None,
 ) -> None:
-    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", **FABRIC, **described}
-    (device,) = read(library, write(tmp_path, described_machine(gpu))).devices
-    assert device.error is None
-    assert device.traits is not None
+    device = read_card(library, tmp_path, **FABRIC, **described)
     traits = device.traits
     assert (traits.fabric_health, traits.fabric_summary) == (health, summary)
     assert traits.fabric_state == (None if "refuse" in described else "completed")
-    assert traits.fabric_error is None
+    assert device.error is traits.fabric_error is None
+
+
+FLAGS = dict.fromkeys([name for name in HEALTH if name != "recovery_action"], True)
+BANKS = {"banks_max": 3070, "banks_high": 0, "banks_partial": 0, "banks_low": 0, "banks_none": 2}
 
 
 @each(
-    "described, action",
+    "described, health",
     [
-        ({"recovery_action": 3, "reset_needed": True}, 3),
-        ({"recovery_action": 0, "refuse": {"field 226": 999}}, 0),
-        ({"reset_needed": True, "refuse": {"field 227": 999}}, 1),
-        ({"reset_needed": True, "drain_needed": False}, 1),
-        ({"reset_needed": True, "drain_needed": True}, 4),
-        ({"reset_needed": False, "drain_needed": False}, 0),
-        ({}, None),
+        ({"recovery_action": 3, "reset_needed": True}, {"recovery_action": 3}),
+        ({"recovery_action": 0, "refuse": {"field 226": 999}}, {"recovery_action": 0}),
+        ({"reset_needed": True, "refuse": {"field 227": 999}}, {"recovery_action": 1}),
+        ({"reset_needed": True, "drain_needed": False}, {"recovery_action": 1}),
+        ({"reset_needed": True, "drain_needed": True}, {"recovery_action": 4}),
+        ({"reset_needed": False, "drain_needed": False}, {"recovery_action": 0}),
+        ({}, {}),
+        ({**FLAGS, **BANKS}, {**FLAGS, "banks_without_spare": 2}),
     ],
 )
-def test_the_action_that_the_driver_wants(
-    library: Path, tmp_path: Path, described: dict[str, Any], action: int | None
+def test_the_health_that_the_driver_tells(
+    library: Path, tmp_path: Path, described: dict[str, Any], health: dict[str, Any]
 ) -> None:
-    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", **described}
-    (device,) = read(library, write(tmp_path, described_machine(gpu))).devices
-    assert device.health == GpuHealth(recovery_action=action)
-
-
-def test_flags_of_health_as_they_are_set(library: Path, tmp_path: Path) -> None:
-    flags = dict.fromkeys([name for name in HEALTH if name != "recovery_action"], True)
-    banks = {
-        "banks_max": 3070,
-        "banks_high": 0,
-        "banks_partial": 0,
-        "banks_low": 0,
-        "banks_none": 2,
-    }
-    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", **flags, **banks}
-    (device,) = read(library, write(tmp_path, described_machine(gpu))).devices
-    assert device.error is None
-    assert device.health == GpuHealth(**flags, banks_without_spare=2)
+    device = read_card(library, tmp_path, **described)
+    assert (device.error, device.health) == (None, GpuHealth(**health))
 
 
 def test_a_gpu_that_fails_to_answer_is_not_one_that_does_not_offer(
     library: Path, tmp_path: Path
 ) -> None:
     """What is lost is lost whatever was asked."""
-    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", "inforom_corrupt": False, **FABRIC}
     asked = ("nvmlDeviceValidateInforom", "nvmlDeviceGetRepairStatus", "nvmlDeviceGetFieldValues")
-    fabric = ("nvmlDeviceGetGpuFabricInfoV", "nvmlDeviceGetGpuFabricInfo")
-    refuse = {**dict.fromkeys((*asked, *fabric), 999), "nvmlDeviceGetRowRemapperHistogram": 4}
-    (device,) = read(library, write(tmp_path, described_machine({**gpu, "refuse": refuse}))).devices
+    refuse = dict.fromkeys((*asked, *NO_FABRIC), 999) | {"nvmlDeviceGetRowRemapperHistogram": 4}
+    device = read_card(library, tmp_path, inforom_corrupt=False, **FABRIC, refuse=refuse)
+    health = device.health
     assert device.error is None
-    assert device.health is not None
-    assert device.traits is not None
-    assert dict(device.health.unanswered).keys() == set(asked)
-    assert (device.health.inforom_corrupt, device.health.banks_without_spare) == (None, None)
+    assert dict(health.unanswered).keys() == set(asked)
+    assert (health.inforom_corrupt, health.banks_without_spare) == (None, None)
     assert device.traits.fabric_error
-    lost = {**gpu, "refuse": {"nvmlDeviceValidateInforom": 15}}
-    (device,) = read(library, write(tmp_path, described_machine(lost))).devices
-    assert (device.error_code, device.health) == (15, None)
+    lost = read_card(library, tmp_path, refuse={"nvmlDeviceValidateInforom": 15})
+    assert (lost.error_code, lost.health) == (15, None)

@@ -158,7 +158,7 @@ def test_what_is_said_decides_nothing(tmp_path: Path) -> None:
 
 def test_when_the_loads_ran(tmp_path: Path) -> None:
     given = Given(tmp_path)
-    assert given("load_spans") == ()
+    assert given("load_spans") == given("load_tables") == ()
     loads: list[Body] = [
         CheckEnded("link.stray", "pass", "", 1.0),
         CheckStarted("link.p2p"),
@@ -270,16 +270,6 @@ def test_the_heat_of_a_gpu_at_a_moment(tmp_path: Path) -> None:
     write_segment(tmp_path / reader.GPU_TELEMETRY, [sample], machine_root(tmp_path / "root"))
     assert heat(Gpu(0), clock.boot_s()) == GpuHeat(71.0, 1755.0)
     assert heat(Gpu(1), clock.boot_s()) is None
-
-
-def test_the_tables_of_the_loads(tmp_path: Path) -> None:
-    given = Given(tmp_path)
-    assert given("load_tables") == ()
-    table = Table("together.burn", Gpu(0), "burn_laps", ("lap", "seconds"), ((0.0, 5.0),))
-    write_segment(
-        tmp_path / "journal-load.jsonl", [Note("x"), table], machine_root(tmp_path / "root")
-    )
-    assert given("load_tables") == (table,)
 
 
 def test_the_programs_of_a_check_of_an_earlier_session(tmp_path: Path) -> None:

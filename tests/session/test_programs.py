@@ -15,7 +15,7 @@ from thoroughness import ALL
 from acceptance.core.evidence import ToolRan
 from acceptance.core.message import Message
 from acceptance.core.record import Body, Note, Stopped
-from acceptance.process import command, orphans, output
+from acceptance.process import command, orphans
 from acceptance.process.deadline import Deadline
 from acceptance.session import programs
 from acceptance.session.programs import Programs
@@ -77,17 +77,6 @@ def test_a_program_gets_what_is_set_for_it_beside_the_rest(
     assert bench.programs.run(show).stdout == "7 kept\n"
 
 
-def test_several_run_side_by_side(bench: Bench, tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    meet = "touch {}; while ! test -e {}; do sleep 0.01; done; echo {}"
-    meeting = shells(meet.format(first, second, "one"), meet.format(second, first, "two"))
-    assert [done.stdout for done in bench.programs.run_stage(meeting)] == ["one\n", "two\n"]
-    assert [body.log for body in bench.written if isinstance(body, ToolRan)] == [
-        "logs/cpu.gemm-f64--1.log",
-        "logs/cpu.gemm-f64--2.log",
-    ]
-
-
 def test_one_that_cannot_be_started_stops_the_others(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,18 +105,17 @@ def test_a_program_whose_time_is_over_is_told_to_end_on_the_record(bench: Bench)
 
 
 @pytest.mark.parametrize(
-    ("signal", "recorded"),
-    [("KILL", True), ("TERM", True), ("INT", True), ("HUP", True), ("SEGV", False)],
+    ("script", "recorded"),
+    [
+        *((f"kill -{name} $$", True) for name in ("KILL", "TERM", "INT", "HUP")),
+        ("kill -SEGV $$", False),
+        ("false", False),
+    ],
 )
-def test_a_signal_of_somebody_else_is_recorded(bench: Bench, signal: str, recorded: bool) -> None:
-    bench.programs.run(["sh", "-c", f"kill -{signal} $$"])
+def test_a_signal_of_somebody_else_is_recorded(bench: Bench, script: str, recorded: bool) -> None:
+    bench.programs.run(["sh", "-c", script])
     stops = [one for one in bench.written if isinstance(one, Stopped)]
     assert stops == [Stopped("cpu.gemm[f64]", ended=True)] * recorded
-
-
-def test_a_program_that_ends_by_itself_was_not_told_to(bench: Bench) -> None:
-    bench.programs.run(["false"])
-    assert [type(one) for one in bench.written] == [ToolRan]
 
 
 def test_a_sooner_deadline_goes_first_and_a_later_one_does_not(bench: Bench) -> None:
@@ -143,16 +131,11 @@ def test_a_log_that_was_not_kept_is_told(bench: Bench) -> None:
     note = bench.written[1]
     assert isinstance(note, Note)
     assert not note.trouble
-    assert words.text(note.text).startswith(
-        f"cpu.gemm[f64]: a log was not kept whole: {bench.logs}/cpu.gemm-f64--1.log: No such file"
-    )
+    assert f"{bench.logs}/cpu.gemm-f64--1.log: No such file" in words.text(note.text)
 
 
 def test_a_program_that_is_not_installed_skips_the_check(bench: Bench) -> None:
-    with pytest.raises(
-        pytest.skip.Exception,
-        match="no-such-tool is not installed: install it with `sudo apt install tools`",
-    ):
+    with pytest.raises(pytest.skip.Exception, match="sudo apt install tools"):
         bench.programs.find("no-such-tool", "tools")
     assert Path(bench.programs.find("sh")).name == "sh"
 
@@ -218,17 +201,6 @@ def test_a_flood_is_heard_as_far_as_it_can_be(
     assert not note.trouble
 
 
-def test_a_flood_beyond_the_cap_is_heard_to_its_end(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(output, "CHUNK", 4096)
-    ear = Ear()
-    many = f"head -c {output.CAP_BYTES} /dev/zero; echo; sleep 0.3; echo found"
-    (done,) = bench.programs.run_stage(shells(many), on_line=ear)
-    assert done.truncated
-    assert (0, "found") in ear.lines
-
-
 def test_what_is_over_its_time_was_heard(bench: Bench) -> None:
     ear = Ear()
     ended = bench.programs.run_stage(
@@ -267,14 +239,12 @@ def test_a_program_that_says_nothing_or_cannot_be_executed(bench: Bench) -> None
     assert ([one.returncode for one in done], ear.lines) == ([0, 127], [])
 
 
-def test_each_of_several_tells_its_own_time(bench: Bench) -> None:
+@pytest.mark.parametrize("on_line", [None, lambda _index, _line: None])
+def test_each_of_several_tells_its_own_time(
+    bench: Bench, on_line: Callable[[int, str], None] | None
+) -> None:
     """One that ended long before the others were waited for must not look as if
     it had worked as long as they.
     """
-    short, long = bench.programs.run_stage(shells("true", "exec sleep 0.7"))
-    assert short.seconds < 0.6
-    assert long.seconds >= 0.7
-    heard = bench.programs.run_stage(
-        shells("true", "exec sleep 0.7"), on_line=lambda index, line: None
-    )
-    assert heard[0].seconds < 0.6
+    short, long = bench.programs.run_stage(shells("true", "exec sleep 0.5"), on_line=on_line)
+    assert short.seconds < 0.45 <= 0.5 <= long.seconds

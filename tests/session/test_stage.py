@@ -149,12 +149,12 @@ def whole(done: command.ProgramResult) -> bool:
 def test_parts_that_waited_for_one_that_did_not_run_whole_end_with_it(
     bench: Bench, script: str, run_id: str
 ) -> None:
-    load = shell(f"echo ready; sleep 0.5; {script}", "gpu0")
+    load = shell(f"echo ready; sleep 0.2; {script}", "gpu0")
     waits = replace(shell("trap 'echo found; exit 0' TERM; sleep 600 & wait", "cpu"), after=0)
     dies = replace(shell("echo wrong; exit 2", "memory"), after=0)
     began = time.monotonic()
     _, own, ended, died = bench.programs.run_stage(
-        [load, shell("sleep 1.5; echo alone", "gpu1"), waits, dies],
+        [load, shell("sleep 0.7; echo alone", "gpu1"), waits, dies],
         on_line=lambda *_: None,
         whole=whole,
     )
@@ -174,7 +174,7 @@ def test_one_that_never_said_a_line_takes_those_that_wait_for_it_with_it(bench: 
 
 
 def test_beside_one_that_ran_whole_they_have_their_own_time(bench: Bench) -> None:
-    waits = replace(shell("sleep 1; echo all", "cpu"), after=0)
+    waits = replace(shell("sleep 0.4; echo all", "cpu"), after=0)
     _, ended = bench.programs.run_stage(
         [shell("echo whole", "gpu0"), waits], on_line=lambda *_: None, whole=whole
     )
@@ -250,13 +250,13 @@ def test_a_part_that_will_not_end_delays_no_other(
     bench: Bench, tmp_path: Path, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ignores its end, and lives while the second part begins, until it is killed."""
-    monkeypatch.setattr(command, "GRACE_S", 3.0)
+    monkeypatch.setattr(command, "GRACE_S", 2.0)
     alive = tmp_path / "alive"
     stubborn = f"trap '' TERM; echo $$ > {alive}; while :; do sleep 0.05; done"
     ended = bench.programs.run_stage(
         [
-            shell(stubborn, "gpu0", seconds=1.0),
-            shell(f"kill -0 $(cat {alive}) && echo there", begin_s=1.3),
+            shell(stubborn, "gpu0", seconds=0.5),
+            shell(f"kill -0 $(cat {alive}) && echo there", begin_s=0.8),
         ]
     )
     assert [(one.timed_out, one.stdout) for one in ended] == [(True, ""), (False, "there\n")]

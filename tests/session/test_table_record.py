@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import journals
@@ -10,7 +9,6 @@ import pytest
 import samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 from runs import machine_root
 from thoroughness import examples
 
@@ -22,7 +20,6 @@ from acceptance.core.record import Body
 from acceptance.journal import reader, segment
 from acceptance.journal.segment import Writer
 from acceptance.reports import junit, verdict_json
-from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
 TABLE = Table(
@@ -67,19 +64,6 @@ def test_reports_of_the_verdict_say_the_same() -> None:
         found = samples.run(told)
         views.append((junit.render(found), verdict_json.render(found), found.verdict))
     assert views[0] == views[1]
-
-
-def test_the_terminal_passes_over_it() -> None:
-    out = io.StringIO()
-    Terminal(Console(file=out, highlight=False)).entry(samples.entry(TABLE))
-    assert out.getvalue() == ""
-
-
-def test_a_journal_holds_it(tmp_path: Path) -> None:
-    with Writer(tmp_path / reader.SUPERVISOR, machine_root(tmp_path / "root")) as writer:
-        writer.write(TABLE)
-    (entry,) = reader.read(tmp_path).entries
-    assert entry.body == TABLE
 
 
 @pytest.mark.parametrize("rows", ["[[1,null]]", '[{"n":1}]', "[[[1]]]", "[[true]]"])

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from product_session import Product, collected
 
 from acceptance.core.collection import LOAD_SESSIONS, Session
-from acceptance.core.evidence import Scratch, ToolRan
-from acceptance.core.message import Text
-from acceptance.core.parts import Gpu
+from acceptance.core.evidence import Scratch, Table, ToolRan
+from acceptance.core.judgement import judge_due
+from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
+from acceptance.core.waiver import Waiver
 from acceptance.expect import components, plan_builder
 from acceptance.expect.limit_book import Override
 from acceptance.expect.plan_builder import MachineUnderTest, Request
@@ -158,11 +159,6 @@ exit {code}
         bodies = [body for body in self._journalled() if isinstance(body, Measured)]
         return {body.component: body.value for body in bodies if body.measurement == measurement}
 
-    def told_of(self, measurement: str) -> dict[str, Text | None]:
-        """The notes on the values of a measurement by component."""
-        bodies = [body for body in self._journalled() if isinstance(body, Measured)]
-        return {body.component: body.note for body in bodies if body.measurement == measurement}
-
     def notes(self) -> list[str]:
         return [body.text for body in self._journalled() if isinstance(body, Note)]
 
@@ -205,6 +201,9 @@ class Said:
         return {
             (body.measurement, body.component) for body in self.written if isinstance(body, Skipped)
         }
+
+    def tables(self) -> list[Table]:
+        return [body for body in self.written if isinstance(body, Table)]
 
 
 @dataclass
@@ -254,3 +253,24 @@ def ask(made: Plan, name: str, function: Callable[..., None], **given: object) -
     except Exception as error:  # noqa: BLE001 - as in a session: whatever else is raised is an error
         return Said("error", str(error), tuple(written))
     return Said("pass", "", tuple(written))
+
+
+def excused(
+    made: Plan, said: Said, check: str, measurement: str, component: Component
+) -> list[str]:
+    """What is found of a measurement that a machine file would let be as it is."""
+    (due,) = [
+        due
+        for one in made.checks
+        if one.id == check
+        for due in one.due
+        if (due.measurement, due.component) == (measurement, component)
+    ]
+    waiver = Waiver(reason="known", measurement=measurement, component=str(component), worst=1e9)
+    measured = [
+        body
+        for body in said.written
+        if isinstance(body, Measured)
+        and (body.measurement, body.component) == (measurement, component)
+    ]
+    return [finding.kind for finding in judge_due(due, check, measured, [], [waiver]).findings]

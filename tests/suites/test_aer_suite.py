@@ -17,7 +17,7 @@ from suite_box import Said, ask, planned
 
 from acceptance.core.fold import fold
 from acceptance.core.parts import GPUS, Component, Function, Gpu
-from acceptance.core.record import CheckStarted, Event, Measured, Skipped
+from acceptance.core.record import CheckStarted, Event, Skipped
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components
 from acceptance.journal.duplicates import mark
@@ -26,7 +26,6 @@ from acceptance.machine.inventory import PciPlace
 from acceptance.observe import kernel_counters
 from acceptance.observe.sysfs import SysfsError
 from acceptance.suites import link
-from acceptance.wording import words
 
 NAMES = tuple(map(Gpu, range(3)))
 ROOT, PORT = "0000:00:01.0", "0000:10:00.0"  # above all GPUs, and above the first alone
@@ -72,15 +71,6 @@ class Box:
             machine=None,
             root=self.root,
         )
-
-
-def note(said: Said, measurement: str, part: Component) -> str:
-    (found,) = (
-        one.note
-        for one in said.written
-        if isinstance(one, Measured) and (one.measurement, one.component) == (measurement, part)
-    )
-    return words.text(found or "")
 
 
 def test_each_error_that_was_counted_and_the_totals(tmp_path: Path) -> None:
@@ -154,7 +144,7 @@ def test_growth_belongs_to_one_part_and_names_the_function(
     assert said.outcome == ("pass" if measurement == "aer_corrected" else "fail")
     values = {one: 0.0 for one in (*NAMES, GPUS)}
     assert said.measured(measurement) == values | {part: value}
-    assert f"{address} {file} {TOTALS[file]} +{value:.0f}" in note(said, measurement, part)
+    assert f"{address} {file} {TOTALS[file]} +{value:.0f}" in said.notes(measurement)[str(part)]
     assert said.measured("aer_doubts") == values
 
 

@@ -20,7 +20,7 @@ from wrong_results import COPIED, one_bit
 
 from acceptance.core.dtype import DTYPES, DtypeName
 from acceptance.core.limit import GIB
-from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
+from acceptance.core.parts import CPU, MEMORY, Component, Gpu, Pair
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, Event
 from acceptance.loads import asks
@@ -232,68 +232,69 @@ def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
 # --- what one proves is kept when another fails ---
 
 
-def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_others(
-    seen: Inventory,
-) -> None:
-    burns, host = together(Loads(spoil={uuid(1): died}), seen)
-    assert set(burns.outputs) == {Gpu(0)}
-    for dtype, died_with in (("bf16", {Gpu(1): 1.0}), ("f64", {})):
-        counts, _ = burns.counts(f"burn_{dtype}_miscompares", (Gpu(0), Gpu(1)), first_wrong)
-        assert counts == {Gpu(0): 0.0, **died_with}
-    assert CPU in host.outputs
-    assert MEMORY in host.outputs
-    (trouble,) = troubles(burns, host)
-    assert trouble.startswith("gpu1: the load burn was ended by signal 9")
+def instead(old: str, new: str) -> Callable[[ProgramResult], ProgramResult]:
+    """The program printed something else."""
+    return lambda done: replace(done, stdout=done.stdout.replace(old, new))
 
 
-def test_stress_ng_that_died_proves_nothing_of_the_processors_only(seen: Inventory) -> None:
-    burns, host = together(
-        Loads(spoil={"stress-ng": lambda done: replace(done, returncode=1)}), seen
-    )
-    assert set(burns.outputs) == {Gpu(0), Gpu(1)}
-    assert CPU not in host.outputs
-    assert MEMORY in host.outputs
-    (trouble,) = troubles(burns, host)
-    assert trouble.startswith("stress-ng ended with exit code 1")
-
-
-def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) -> None:
-    faulty = Loads(
-        spoil={"stress-ng": lambda done: replace(done, returncode=2, stdout=FAULTY + done.stdout)}
-    )
-    burns, host = together(faulty, seen)
-    assert CPU in host.outputs
-    assert host.faulty == {CPU}
-    assert troubles(burns, host) == []
+ALL: tuple[Component, ...] = (Gpu(0), Gpu(1), CPU, MEMORY)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("name", "spoil", "lost", "told"),
     [
-        ("4096M", "2048M", "stressapptest filled 2.00 GiB and was to fill 4.00 GiB"),
-        ("Status: PASS", "", "stressapptest: the text is cut: the line 'Status:' is missing"),
+        (uuid(1), died, Gpu(1), "gpu1: the load burn was ended by signal 9"),
+        (
+            *("stress-ng", lambda done: replace(done, returncode=1), CPU),
+            "stress-ng ended with exit code 1",
+        ),
+        # A fault that it told before it died is a fault.
+        (
+            "stress-ng",
+            lambda done: replace(done, returncode=2, stdout=FAULTY + done.stdout),
+            *(None, None),
+        ),
+        # RAM that was not filled, or not compared; too few workers.
+        (
+            *("stressapptest", instead("4096M", "2048M"), MEMORY),
+            "stressapptest filled 2.00 GiB and was to fill 4.00 GiB",
+        ),
+        (
+            *("stressapptest", instead("Status: PASS", ""), MEMORY),
+            "stressapptest: the text is cut: the line 'Status:' is missing",
+        ),
+        ("stress-ng", instead("hogs: 8", "hogs: 1"), CPU, "stress-ng tells of 1.0 workers"),
+        # A burn of another length than was asked, and one of another GPU.
+        (
+            *(uuid(0), instead('"seconds": 20.0', '"seconds": 2.0'), Gpu(0)),
+            "ran with seconds = 2.0, and 20.0 was asked for",
+        ),
+        (
+            *(uuid(1), instead(uuid(1), uuid(0)), Gpu(1)),
+            f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for",
+        ),
     ],
 )
-def test_ram_that_was_not_filled_or_not_compared_proves_nothing(
-    seen: Inventory, old: str, new: str, told: str
+def test_a_part_that_proves_nothing_takes_nothing_from_the_others(
+    seen: Inventory,
+    name: str,
+    spoil: Callable[[ProgramResult], ProgramResult],
+    lost: Component | None,
+    told: str | None,
 ) -> None:
-    spoil = {"stressapptest": lambda done: replace(done, stdout=done.stdout.replace(old, new))}
-    burns, host = together(Loads(spoil=spoil), seen)
-    assert MEMORY not in host.outputs
-    assert told in troubles(burns, host)[0]
+    burns, host = together(Loads(spoil={name: spoil}), seen)
+    assert {*burns.outputs, *host.outputs} == {*ALL} - {lost}
+    found = troubles(burns, host)
+    assert len(found) == int(told is not None)
+    assert (told or "") in "".join(found)
+    assert host.faulty == ({CPU} if told is None else set())
 
 
-def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
-    threads = seen.cpu.threads
-    spoil = {
-        "stress-ng": lambda done: replace(
-            done, stdout=done.stdout.replace(f"hogs: {threads}", "hogs: 1")
-        )
-    }
-    burns, host = together(Loads(spoil=spoil), seen)
-    assert troubles(burns, host) == [
-        f"stress-ng tells of 1.0 workers, and there are {threads} logical CPUs to load"
-    ]
+def test_a_load_that_died_keeps_its_wrong_results(seen: Inventory) -> None:
+    burns, _ = together(Loads(spoil={uuid(1): died}), seen)
+    for dtype, died_with in (("bf16", {Gpu(1): 1.0}), ("f64", {})):
+        counts, _ = burns.counts(f"burn_{dtype}_miscompares", (Gpu(0), Gpu(1)), first_wrong)
+        assert counts == {Gpu(0): 0.0, **died_with}
 
 
 @pytest.mark.parametrize("missing", ["stress-ng", "stressapptest"])
@@ -309,10 +310,7 @@ def test_a_program_that_is_not_installed_is_left_out_with_its_cure(
     ]
     without, other = (CPU, MEMORY) if missing == "stress-ng" else (MEMORY, CPU)
     assert set(host.outputs) == {other}
-    assert words.text(host.skipped[without].reason) == (
-        f"{missing} is not installed: install it with `sudo apt install {missing}` "
-        "(in a checkout `sudo make tools` installs all of them)"
-    )
+    assert f"sudo apt install {missing}" in words.text(host.skipped[without].reason)
     assert troubles(burns, host) == []
 
 
@@ -328,25 +326,6 @@ def test_nothing_to_run_is_no_pass(installed: set[str]) -> None:
     installed.clear()
     _, host = together(Loads(), machine(found=()))
     assert set(host.skipped) == {CPU, MEMORY}
-
-
-def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> None:
-    short = {
-        uuid(0): lambda done: replace(
-            done, stdout=done.stdout.replace('"seconds": 20.0', '"seconds": 2.0')
-        )
-    }
-    burns, host = together(Loads(spoil=short), seen)
-    assert set(burns.failed) == {Gpu(0)}
-    assert "ran with seconds = 2.0, and 20.0 was asked for" in troubles(burns, host)[0]
-
-
-def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
-    stray = {uuid(1): lambda done: replace(done, stdout=done.stdout.replace(uuid(1), uuid(0)))}
-    burns, _ = together(Loads(spoil=stray), seen)
-    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
-        burns.failed[Gpu(1)]
-    )
 
 
 # --- how much RAM is filled beside the loads ---

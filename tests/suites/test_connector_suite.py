@@ -13,11 +13,9 @@ from test_thermal_suite import NAMES, SPANS, history
 
 from acceptance.core import clock_reasons
 from acceptance.core.parts import Gpu
-from acceptance.core.record import Measured
 from acceptance.expect import components
 from acceptance.machine.gpu import gpus
 from acceptance.suites import thermal
-from acceptance.wording import words
 
 SOUND = {"power_w": 445.0, "fan": 0.55, "power_limit_w": 450.0}
 SICK = {"power_w": 372.0, "fan": 0.78, "power_limit_w": 450.0}
@@ -59,14 +57,8 @@ def test_a_card_that_draws_less_and_cools_more_is_named() -> None:
     said = look(SICK)
     assert said.outcome == "fail"
     assert said.measured(SHORT) == {Gpu(0): 0.0, Gpu(1): 0.0, Gpu(2): 1.0}
-    (note,) = [
-        words.text(one.note)
-        for one in said.written
-        if isinstance(one, Measured) and one.measurement == SHORT and one.note
-    ]
-    assert note == (
-        "slot 0000:03:00.0: draws 372 W beside 445 W of its equals, fans at 78 % beside 55 %"
-    )
+    drawn = "draws 372 W beside 445 W of its equals, fans at 78 % beside 55 %"
+    assert said.notes(SHORT) == {"gpu2": f"slot 0000:03:00.0: {drawn}"}
 
 
 @pytest.mark.parametrize(

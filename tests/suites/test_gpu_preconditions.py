@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -197,7 +198,11 @@ def test_peer_access_that_this_model_does_not_have() -> None:
     )
 
 
-LOST = tuple(replace(pair, error="GPU is lost") for pair in pairs(2, None, None))
+BOTH_WAYS = {
+    ("p2p_supported", Pair(Gpu(0), Gpu(1))),
+    ("p2p_supported", Pair(Gpu(1), Gpu(0))),
+}
+UNANSWERED = tuple(replace(pair, error="GPU is lost") for pair in pairs(2, None, None))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +210,7 @@ LOST = tuple(replace(pair, error="GPU is lost") for pair in pairs(2, None, None)
     [
         (pairs(2, None, None), Unmeasured.NOT_OFFERED, "pass"),
         (pairs(2, "ok", None), Unmeasured.NOT_OFFERED, "pass"),
-        (LOST, Unmeasured.NO_ANSWER, "error"),
+        (UNANSWERED, Unmeasured.NO_ANSWER, "error"),
         ((), Unmeasured.NO_ANSWER, "error"),
     ],
 )
@@ -216,10 +221,7 @@ def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
         machine(device(0), device(1), found=told), "link.paths", link_suite.test_paths, machine=None
     )
     assert said.measured("p2p_supported") == {}
-    assert said.skipped() == {
-        ("p2p_supported", Pair(Gpu(0), Gpu(1))),
-        ("p2p_supported", Pair(Gpu(1), Gpu(0))),
-    }
+    assert said.skipped() == BOTH_WAYS
     gaps = [(body.why, body.reason) for body in said.written if isinstance(body, Skipped)]
     assert gaps == [(why, Message("peer_access_unknown"))] * 2
     assert said.outcome == outcome, "the fold calls a skip that nobody waived unjudged"
@@ -232,10 +234,7 @@ def test_pairs_of_a_gpu_that_nvml_does_not_know_are_skipped_too() -> None:
     said = ask(
         made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=due, machine=None
     )
-    assert said.skipped() == {
-        ("p2p_supported", Pair(Gpu(0), Gpu(1))),
-        ("p2p_supported", Pair(Gpu(1), Gpu(0))),
-    }
+    assert said.skipped() == BOTH_WAYS
 
 
 def declared_paths(seen: Inventory, pair: dict[str, object]) -> Said:
@@ -351,12 +350,29 @@ def test_a_v100_that_has_less_links_than_its_equals(
     assert (said.outcome, told) == ("fail" if failed else "pass", failed), said.message
 
 
-def bridged(index: int, *, up: int = 4, speed_gbs: float = 14.0625) -> NvmlDevice:
+def bridged(
+    index: int, *, up: int = 4, speed_gbs: float | None = 14.0625, name: str = "GeForce RTX 3090"
+) -> NvmlDevice:
     links = tuple(
         link(n, active=n < up, to=1 - index if n < up else None, speed_gbs=speed_gbs)
         for n in range(4)
     )
-    return device(index, name="NVIDIA GeForce RTX 3090", links=links)
+    return device(index, name=f"NVIDIA {name}", links=links)
+
+
+def wired(folder: Path, *cards: NvmlDevice, device: str = "0x2204") -> Inventory:
+    """A machine with these two cards."""
+    tree = tree_of(folder, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device=device)
+    return look(tree, cards, pairs(2))
+
+
+def after(patch: pytest.MonkeyPatch, seen: Inventory, now: NvmlAnswer) -> Said:
+    """The links of a machine looked at after the load, when NVML says this."""
+    patch.setattr(nvml, "probe", lambda **_: now)
+    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
+    return ask(made, "watch.nvlinks", watch.test_nvlinks, due_gpus=gpus(seen), deadline=None)
 
 
 @pytest.mark.parametrize(
@@ -367,138 +383,73 @@ def bridged(index: int, *, up: int = 4, speed_gbs: float = 14.0625) -> NvmlDevic
         ({"speed_gbs": 7.0}, "nvlink_speed on gpu1: measured 7 GB/s, limit >= "),
     ],
 )
-def test_nvlinks(tmp_path: Path, second: dict[str, float], told: str | None) -> None:
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2):
-        tree.gpu(bus, device="0x2204")
-    seen = look(tree, [bridged(0), bridged(1, **second)], pairs(2))  # type: ignore[arg-type]
-    said = asked(seen, "link.nvlinks", link_suite.test_nvlinks)
-    assert said.outcome == ("fail" if told else "pass")
-    assert said.message.startswith(told or "")
-    assert said.measured("nvlink_active")[Gpu(0)] == 4.0
+def test_nvlinks_before_and_after_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: dict[str, Any], told: str | None
+) -> None:
+    cards = bridged(0), bridged(1, **second)
+    before = asked(wired(tmp_path / "ill", *cards), "link.nvlinks", link_suite.test_nvlinks)
+    sound = wired(tmp_path / "sound", bridged(0), bridged(1))
+    for said in (before, after(monkeypatch, sound, answer(cards))):
+        assert said.outcome == ("fail" if told else "pass")
+        assert said.message.startswith(told or "")
+        assert said.measured("nvlink_active")[Gpu(0)] == 4.0
+
+
+LOST = replace(bridged(1), error="NVML says: GPU is lost")
+UNKNOWN = {"name": "Future 1"}  # a card without a sheet
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "outcome", "told", "active", "speeds"),
+    [
+        ({}, [bridged(0), bridged(1, up=0)], "fail", "down: 0, 1, 2, 3", [4, 0], 1),
+        ({}, [bridged(0), LOST], "error", "gpu1: NVML says: GPU is lost: ", [4], 1),
+        ({}, [bridged(0)], "error", "gpu1: NVML does not list it any more: ", [4], 1),
+        ({}, [], "error", "the driver hangs", [], 0),
+        # A link that came up under load is no stray.
+        ({"up": 0}, [bridged(0), bridged(1)], "pass", "", [4, 4], 1),
+        (UNKNOWN, [bridged(0), bridged(1)], "pass", "", [4, 4], 2),
+        (UNKNOWN, [bridged(0), bridged(1, up=3)], "error", "gpu1: 4 NVLinks were up", [4, 3], 2),
+    ],
+)
+def test_links_after_the_load(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    then: dict[str, Any],
+    now: list[NvmlDevice],
+    outcome: str,
+    told: str,
+    active: list[float],
+    speeds: int,
+) -> None:
+    known = "0x9999" if then is UNKNOWN else "0x2204"
+    seen = wired(tmp_path, bridged(0, **then | {"up": 4}), bridged(1, **then), device=known)
+    found = answer(now) if now else nvml.failed_answer("the driver hangs")
+    said = after(monkeypatch, seen, found)
+    assert said.outcome == outcome
+    assert told in said.message
+    assert [*said.measured("nvlink_active").values()] == active
+    assert len(said.measured("nvlink_speed")) == speeds
 
 
 @pytest.mark.parametrize("name", ["link.nvlinks", "watch.nvlinks"])
 def test_the_speed_of_links_is_measured_where_their_number_is_not_due(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2):
-        tree.gpu(bus, device="0x2204")
-    seen = look(tree, [bridged(0), bridged(1, up=3)], pairs(2))
+    seen = wired(tmp_path, bridged(0), bridged(1, up=3))
     (check,) = (made := planned(seen, (Gpu(0), Gpu(1)), (name,), "d")).checks
     speeds = tuple(due for due in check.due if due.measurement == "nvlink_speed")
     made = msgspec.structs.replace(made, checks=(msgspec.structs.replace(check, due=speeds),))
-    given = {"due_gpus": gpus(seen), "deadline": None}
-    if name == "link.nvlinks":
-        said = ask(made, name, link_suite.test_nvlinks, due_gpus=gpus(seen))
-    else:
-        monkeypatch.setattr(nvml, "probe", lambda **_: seen.nvml)
-        said = ask(made, name, watch.test_nvlinks, **given)
-        monkeypatch.setattr(nvml, "probe", lambda **_: answer([bridged(0)]))
-        lost = ask(made, name, watch.test_nvlinks, **given)
-        assert lost.message.startswith("gpu1: NVML does not list it any more")
+    monkeypatch.setattr(nvml, "probe", lambda **_: seen.nvml)
+    function, more = link_suite.test_nvlinks, {}
+    if name == "watch.nvlinks":
+        function, more = watch.test_nvlinks, {"deadline": None}
+    said = ask(made, name, function, due_gpus=gpus(seen), **more)
     assert (said.outcome, said.measured("nvlink_active")) == ("pass", {})
     assert set(said.measured("nvlink_speed")) == {Gpu(0), Gpu(1)}
 
 
-@pytest.mark.parametrize(("up", "outcome"), [(4, "pass"), (3, "error")])
-def test_links_of_a_card_without_a_sheet_that_went_down_in_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: int, outcome: str
-) -> None:
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2):
-        tree.gpu(bus, device="0x9999")
-
-    def unknown(index: int, up: int = 4) -> NvmlDevice:
-        return replace(bridged(index, up=up), name="NVIDIA Future 1")
-
-    seen = look(tree, [unknown(0), unknown(1)], pairs(2))
-    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
-    monkeypatch.setattr(nvml, "probe", lambda **_: answer([unknown(0), unknown(1, up=up)]))
-    given = {"due_gpus": gpus(seen), "deadline": None}
-    said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
-    assert said.outcome == outcome
-    assert ("gpu1: 4 NVLinks were up before the run, 3 are after it" in said.message) == (up < 4)
-
-
 def test_nvlinks_whose_speed_nobody_tells_are_an_error(tmp_path: Path) -> None:
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2):
-        tree.gpu(bus, device="0x2204")
-    untold = device(
-        1,
-        name="NVIDIA GeForce RTX 3090",
-        links=tuple(link(n, to=0, speed_gbs=None) for n in range(4)),
-    )
-    said = asked(
-        look(tree, [bridged(0), untold], pairs(2)), "link.nvlinks", link_suite.test_nvlinks
-    )
+    seen = wired(tmp_path, bridged(0), bridged(1, speed_gbs=None))
+    said = asked(seen, "link.nvlinks", link_suite.test_nvlinks)
     assert (said.outcome, said.message) == ("error", "nvlink_speed on gpu1 was not measured")
-
-
-def again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: NvmlAnswer) -> Said:
-    """The links looked at after the load, when NVML says this."""
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2):
-        tree.gpu(bus, device="0x2204")
-    seen = look(tree, [bridged(0), bridged(1)], pairs(2))
-    monkeypatch.setattr(nvml, "probe", lambda **_: now)
-    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
-    given = {"due_gpus": gpus(seen), "deadline": None}
-    return ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
-
-
-@pytest.mark.parametrize(
-    ("second", "told"),
-    [
-        ({}, None),
-        ({"up": 3}, "nvlink_active on gpu1: measured 3 (4 links, down: 3), limit = 4"),
-        ({"up": 0}, "nvlink_active on gpu1: measured 0 (4 links, down: 0, 1, 2, 3), limit = 4"),
-        ({"speed_gbs": 7.0}, "nvlink_speed on gpu1: measured 7 GB/s, limit >= "),
-    ],
-)
-def test_nvlinks_after_the_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: dict[str, float], told: str | None
-) -> None:
-    said = again(tmp_path, monkeypatch, answer([bridged(0), bridged(1, **second)]))  # type: ignore[arg-type]
-    assert said.outcome == ("fail" if told else "pass")
-    assert said.message.startswith(told or "")
-    assert said.measured("nvlink_active")[Gpu(0)] == 4.0
-
-
-@pytest.mark.parametrize(
-    ("now", "told"),
-    [
-        (
-            answer([bridged(0), replace(bridged(1), error="NVML says: GPU is lost")]),
-            "gpu1: NVML says: GPU is lost: look for NVRM lines in `dmesg`, and run again",
-        ),
-        (answer([bridged(0)]), "gpu1: NVML does not list it any more: look for NVRM"),
-        (
-            nvml.failed_answer("NVML ran past its time: the driver hangs"),
-            "NVML ran past its time: the driver hangs: look for",
-        ),
-    ],
-)
-def test_a_gpu_that_nvml_lost_under_load_has_no_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: NvmlAnswer, told: str
-) -> None:
-    said = again(tmp_path, monkeypatch, now)
-    assert said.outcome == "error"
-    assert said.message.startswith(told)
-    assert said.measured("nvlink_active") == ({Gpu(0): 4.0} if now.devices else {})
-
-
-def test_a_link_that_came_up_under_load_is_no_stray(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2):
-        tree.gpu(bus, device="0x2204")
-    seen = look(tree, [bridged(0), bridged(1, up=0)], pairs(2))
-    monkeypatch.setattr(nvml, "probe", lambda **_: answer([bridged(0), bridged(1)]))
-    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
-    given = {"due_gpus": gpus(seen), "deadline": None}
-    said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
-    assert (said.outcome, said.measured("nvlink_speed")) == ("pass", {Gpu(0): 14.0625})

@@ -1,32 +1,23 @@
-"""Random reads of the RAM: the load by its parts and whole, and the check through the journal."""
+"""Random reads of the RAM: the load by its parts and whole."""
 
 from __future__ import annotations
 
-import json
-import math
 import mmap
-import re
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import gpu_box
 import msgspec
 import numpy as np
 import pytest
-import suite_box
 from cases import each
-from gpu_machine import machine
 from load_program import CPUS, forked, run
 from machine_tree import Tree
-from suite_box import Box
 
 from acceptance.core.limit import GIB
 from acceptance.core.parts import Socket
-from acceptance.core.record import Measured
 from acceptance.loads import asks, contract
 from acceptance.loads.cpu import memory_random
 from acceptance.loads.cpu.contract import MemoryRandom
@@ -46,7 +37,6 @@ from acceptance.loads.cpu.memory_random import (
 from acceptance.loads.miscompare import WrongMemory
 from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output, parse
-from acceptance.machine.inventory import Cache, CoreGroup
 
 SMALL = {"seconds": 0.01, "llc_bytes": 65536, "gib": 0.004}
 TWO = {f"socket{number}": ((cpu,),) for number, cpu in enumerate(CPUS)}
@@ -281,82 +271,3 @@ def test_a_wrong_word_is_told_by_its_address_and_bits(bits: int) -> None:
     assert [one.address for one in found["first"]] == [
         own.address + 8 * place for place in (100_000, 5)
     ]
-
-
-# --- the check, through the journal ---
-
-
-@pytest.fixture
-def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
-    """A machine of one socket and one core, without GPUs."""
-    seen = machine(found=())
-    groups = (CoreGroup("socket0", ((CPUS[0],),)),)
-    caches = (Cache(3, "unified", 65536, 1),)
-    monkeypatch.setitem(suite_box.LOADS_S, "memory_random", 0.01)
-    return Box(
-        tmp_path,
-        monkeypatch,
-        replace(seen, cpu=replace(seen.cpu, socket_cores=groups, caches=caches)),
-    )
-
-
-def judged(box: Box) -> list[tuple[str, str]]:
-    """Run the check over some megabytes; its outcome and message."""
-    plan = suite_box.planned(box.inventory, (), ("memory.random",), box.product.digest)
-    box.product.run(msgspec.structs.replace(plan, memory_gib=0.004), name="load")
-    return [(body.outcome, body.message) for body in box.ended()]
-
-
-def test_sound_memory_passes(box: Box) -> None:
-    assert judged(box) == [("pass", "")]
-    (rate,) = box.measured("memory_random").values()
-    assert rate is not None
-    assert math.isfinite(rate)
-    assert box.measured("memory_random_miscompares") == {Socket(0): 0.0}
-    assert box.measured("memory_random_remote") == {}
-
-
-def replace_program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """In the place of Python, which starts the load, goes this script."""
-    program = folder / "python"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    plain = asks.argv
-    monkeypatch.setattr(asks, "argv", lambda _, ask: plain(str(program), ask))
-
-
-def test_a_flipped_bit_fails_and_is_told(
-    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The load as the self-test's fault changes it: the fault is real, and its output keeps it to
-    itself.
-    """
-    gpu_box.install(tmp_path / "tools", sys.executable, {})
-    (tmp_path / "tools/replay/loads.json").write_text(
-        json.dumps({"memory_random": {"fault": "bitflip", "share": 1.0}})
-    )
-    started = f'exec "{sys.executable}" "{tmp_path}/tools/replay/load.py" "$3"'
-    replace_program(tmp_path, monkeypatch, started)
-    ((outcome, message),) = judged(box)
-    assert outcome == "fail", message
-    assert message.startswith("memory_random_miscompares on socket0: measured ")
-    (note,) = (
-        body.note
-        for body in box.product.journalled()
-        if isinstance(body, Measured) and body.measurement == "memory_random_miscompares"
-    )
-    assert re.search(r"first at byte 0x[0-9a-f]+ .*XOR 0000000000020000 \(bit 17\)", note or "")
-
-
-def test_what_was_found_before_the_load_died_stays(
-    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = forked(*argv(inject="bitflip")).stdout.splitlines(keepends=True)
-    printed = tmp_path / "printed.txt"
-    printed.write_text("".join(line for line in whole if '"end"' not in line))
-    replace_program(tmp_path, monkeypatch, f'exec cat "{printed}"')
-    ((outcome, message),) = judged(box)
-    assert outcome == "error"
-    assert "ends without its end line" in message
-    assert (box.measured("memory_random_miscompares")[Socket(0)] or 0) >= 1
-    assert box.measured("memory_random") == {}

@@ -4,18 +4,14 @@ limits, and in sessions of the product.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import journals
-import pytest
-import runs
 from cases import each
 from gpu_machine import look, tree_of
-from suite_box import Box, Said, ask, planned
+from suite_box import Said, ask, planned
 
 from acceptance.core.language import ENGLISH
 from acceptance.core.parts import Component, Gpu, Part
@@ -26,7 +22,6 @@ from acceptance.machine.inventory import Inventory, NetworkLink
 from acceptance.machine.machine_file import DeclaredLink, Machine
 from acceptance.observe import draft
 from acceptance.observe import network as observe_network
-from acceptance.reports import junit
 from acceptance.reports.page import machine as page_machine
 from acceptance.suites import network
 from selftest import network_card
@@ -95,20 +90,23 @@ def test_sound_cards_pass(tmp_path: Path) -> None:
     }
 
 
+def one_port(root: Path, **changed: Any) -> Inventory:
+    """A machine with one card, of whose port this is other."""
+    inventory = laid(root, NetworkCard("ens7"))
+    (link,) = inventory.links or ()
+    return replace(inventory, links=(replace(link, **changed),))
+
+
 def test_a_link_that_is_narrower_or_hidden_or_gone(tmp_path: Path) -> None:
-    inventory = laid(tmp_path, *CARDS)
     changed = {"ens7": {"pcie_width": 8}, "ens8": {"pcie_width": None}, "mlx9": None}
-    found = said(inventory, "links", network.test_links, **changed)  # type: ignore[arg-type]
+    found = said(laid(tmp_path, *CARDS), "links", network.test_links, **changed)  # type: ignore[arg-type]
     assert found.outcome == "fail"
     assert found.measured("network_link_share") == {ENS7: 0.5}
     assert found.skipped() == {("network_link_share", ENS8), ("network_link_share", MLX9)}
 
 
 def test_a_link_that_was_never_shown_is_a_skip(tmp_path: Path) -> None:
-    inventory = laid(tmp_path, NetworkCard("ens7"))
-    (link,) = inventory.links or ()
-    hidden = replace(inventory, links=(replace(link, pcie_width=None),))
-    found = said(hidden, "links", network.test_links)
+    found = said(one_port(tmp_path, pcie_width=None), "links", network.test_links)
     assert (found.outcome, found.skipped()) == ("pass", {("network_link_share", ENS7)})
 
 
@@ -166,9 +164,7 @@ def test_a_port_after_the_run(
 
 
 def test_a_port_that_was_down_before_is_no_fault(tmp_path: Path) -> None:
-    inventory = laid(tmp_path, NetworkCard("ens7"))
-    (link,) = inventory.links or ()
-    down = replace(inventory, links=(replace(link, up=False, speed_mbps=None, state="down"),))
+    down = one_port(tmp_path, up=False, speed_mbps=None, state="down")
     found = said(down, "ports", network.test_ports)
     assert (found.outcome, found.measured("network_port_lost")) == ("pass", {ENS7: 0.0})
     assert said(down, "ports", network.test_ports, ens7=None).outcome == "fail"
@@ -190,10 +186,9 @@ def test_a_port_that_was_down_before_is_no_fault(tmp_path: Path) -> None:
 def test_counters_that_rose(
     tmp_path: Path, counters: dict[str, int], measurement: str, outcome: str
 ) -> None:
-    inventory = laid(tmp_path, NetworkCard("ens7"))
-    (link,) = inventory.links or ()
+    (link,) = laid(tmp_path / "first", NetworkCard("ens7")).links or ()
     zero = dict.fromkeys(counters, 0) | link.counters
-    before = replace(inventory, links=(replace(link, counters=zero),))
+    before = one_port(tmp_path / "second", counters=zero)
     found = said(before, "counters", network.test_counters, ens7={"counters": zero | counters})
     assert (found.outcome, bool(found.measured(measurement)[ENS7])) == (outcome, True)
 
@@ -235,9 +230,8 @@ def test_a_counter_that_cannot_count_further_is_a_skip(tmp_path: Path) -> None:
 
 def affinity(inventory: Inventory, machine: Machine | None) -> Said:
     names = (Gpu(0), Gpu(1))
-    book = plan_of(inventory, machine, names)
     return ask(
-        book,
+        plan_of(inventory, machine, names),
         "network.affinity",
         network.test_affinity,
         inventory=inventory,
@@ -246,31 +240,24 @@ def affinity(inventory: Inventory, machine: Machine | None) -> Said:
     )
 
 
-def test_the_nearest_card_of_each_gpu_is_recorded(tmp_path: Path) -> None:
-    near = NetworkCard("ens7", below="pci0000:00/0000:00:01.0")
-    inventory = laid(tmp_path, near, NetworkCard("ens8"), gpu_count=2)
-    found = affinity(inventory, None)
-    assert found.outcome == "pass"
-    assert found.measured("gpu_network_distance") == {Gpu(0): 1.0, Gpu(1): 3.0}
-    assert found.measured("gpu_network_differs") == {}
-
-
 @each(
     "near, far, differs",
     [
+        (None, None, {}),  # nothing is declared
         ([0, 1], [], {Gpu(0): 0.0, Gpu(1): 0.0}),
         ([0], [1], {Gpu(0): 0.0, Gpu(1): 1.0}),
         ([0, 1], [0], {Gpu(0): 1.0, Gpu(1): 0.0}),
     ],
 )
-def test_the_declared_card_is_the_nearest(
-    tmp_path: Path, near: list[int], far: list[int], differs: dict[Component, float]
+def test_the_nearest_card_of_each_gpu_is_recorded_and_the_declared_one(
+    tmp_path: Path, near: list[int] | None, far: list[int] | None, differs: dict[Component, float]
 ) -> None:
     card = NetworkCard("ens7", below="pci0000:00/0000:00:01.0")
     inventory = laid(tmp_path, card, NetworkCard("ens8"), gpu_count=2)
-    rows = (DeclaredLink("ens7", gpus=tuple(near)), DeclaredLink("ens8", gpus=tuple(far)))
-    machine = Machine(schema=1, name="box", gpus=2, network=rows)
+    rows = (DeclaredLink("ens7", gpus=(*(near or ()),)), DeclaredLink("ens8", gpus=(*(far or ()),)))
+    machine = None if near is None else Machine(schema=1, name="box", gpus=2, network=rows)
     found = affinity(inventory, machine)
+    assert found.measured("gpu_network_distance") == {Gpu(0): 1.0, Gpu(1): 3.0}
     assert found.measured("gpu_network_differs") == differs
     assert found.outcome == ("fail" if any(differs.values()) else "pass")
 
@@ -297,50 +284,6 @@ def test_the_inventory_shows_a_card_and_the_draft_declares_its_gpus(tmp_path: Pa
     assert text.count("gpus = [") == 1
     alone = draft.render(replace(inventory, links=(inventory.links or ())[:1]))
     assert "gpus = [" not in alone  # nearest of one says nothing
-
-
-def test_before_and_after_in_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the journal holds of a card that loses lanes, and whose port goes down, in the run."""
-    box = Box(tmp_path, monkeypatch, laid(tmp_path / "before", *CARDS))
-    for number, card in enumerate(CARDS):
-        network_card.lay(box.product.root, number, card)
-    before = box.run("network", names=(), name="host-before")
-    assert before == {"network.links": "pass", "network.rates": "pass"}
-    network_card.change(
-        box.product.root, NetworkCard("ens7", then={"operstate": "down", "carrier_changes": "3"})
-    )
-    width = "../../current_link_width"
-    network_card.change(box.product.root, NetworkCard("ens8", then={width: "4"}))
-    assert box.run("network", names=(), name="host-after") == {
-        "network.links_after": "fail",
-        "network.ports": "fail",
-        "network.counters": "fail",
-    }
-    assert box.measured("network_link_share") == {ENS7: 1.0, ENS8: 0.25, MLX9: 1.0}
-    assert box.measured("network_port_lost") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
-    assert box.measured("network_link_downs") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
-
-
-@each(
-    "measurement, value, cause",
-    [
-        ("network_link_share", 0.5, "the card or its riser is not all the way in"),
-        ("network_rate_ratio", 0.25, "a bad cable or transceiver"),
-        ("network_rate_share", 0.5, "a bad cable or transceiver"),
-        ("network_port_lost", 1.0, "a cable or transceiver that lost its contact"),
-        ("network_errors", 2.0, "a dirty fibre"),
-        ("network_link_downs", 1.0, "a dirty fibre"),
-    ],
-)
-def test_the_junit_names_port_and_cause(
-    tmp_path: Path, measurement: str, value: float, cause: str
-) -> None:
-    made = journals.without_siblings(plan_of(laid(tmp_path, *THREE)))
-    done = runs.judged(journals.entries(journals.bodies(made, {(measurement, ENS7): value})))
-    text = html.unescape(junit.render(done).decode())
-    assert f"{measurement} on net:ens7: measured {value:g}, limit" in text
-    assert cause in text
-    assert done.verdict.verdict == "FAIL"
 
 
 def test_a_card_of_a_hypervisor_is_not_due(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.run import replay_session
 from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
-from acceptance.session.check import Check, ErrorInLines, Violation
+from acceptance.session.check import Check
 from acceptance.session.context import SessionContext
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
@@ -72,32 +73,30 @@ def stopped(stop: Message | None, host: Outputs = FINE) -> PowerRun:
     return ran(printed(ASK, ABOUT, made=1), watch_printed(WATCH, stop=stop), host=host)
 
 
-@pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[PowerRun], list[Any]]:
-    """Everything that `power.step` writes of a run, and what it raises at the end."""
+@functools.cache
+def planned() -> PlannedCheck:
     loads = {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
-    monkeypatch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, **loads})
-    plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
-    (planned,) = plan.checks
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, **loads})
+        plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
+    (check,) = plan.checks
+    return check
 
-    def judge(found: PowerRun) -> list[Any]:
-        written: list[Any] = []
 
-        def table(component: Any, name: str, columns: Any, rows: Any) -> None:
-            written.append((str(component), name, len(rows)))
+def judge(found: PowerRun) -> list[Any]:
+    """Everything that `power.step` writes of a run, and what it raises at the end."""
+    written: list[Any] = []
 
-        check = Check(planned, (), written.append)
+    def table(component: Any, name: str, columns: Any, rows: Any) -> None:
+        written.append((str(component), name, len(rows)))
+
+    check = Check(planned(), (), written.append)
+    for step in (lambda: power.test_step(lambda _name: found, DUE, table, check), check.conclude):
         try:
-            power.test_step(lambda _name: found, DUE, table, check)
-        except ErrorInLines as error:
-            written.append(error)
-        try:
-            check.conclude()
+            step()
         except Exception as error:  # noqa: BLE001 - what a session would see
             written.append(error)
-        return written
-
-    return judge
+    return written
 
 
 def values(written: Sequence[Any]) -> dict[tuple[str, str], float | None]:
@@ -112,11 +111,8 @@ def ends(written: Sequence[Any]) -> list[str]:
     return [type(one).__name__ for one in written if isinstance(one, Exception)]
 
 
-Judge = Callable[[PowerRun], list[Any]]
-
-
-def test_a_sound_machine_has_every_value_and_its_tables(judged: Judge) -> None:
-    written = judged(ran())
+def test_a_sound_machine_has_every_value_and_its_tables() -> None:
+    written = judge(ran())
     assert values(written) == {
         ("made", "gpus"): 1.0,
         ("miscompares", "gpu0"): 0.0,
@@ -137,24 +133,6 @@ def test_a_sound_machine_has_every_value_and_its_tables(judged: Judge) -> None:
     assert ends(written) == []
 
 
-def test_wrong_results_fail_on_their_gpu(judged: Judge) -> None:
-    written = judged(ran(printed(ASK, ABOUT, bad=3)))
-    assert values(written)["miscompares", "gpu1"] == 3.0
-    assert values(written)["miscompares", "gpu0"] == 0.0
-    assert ends(written) == ["Violation"]
-
-
-def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
-    wrong = (
-        '{"miscompare": {"component": "gpu1", "dtype": "bf16", "check": "repeat", "after": '
-        '"square 1 Hz", "seconds": 101.0, "elements": 7, "nan": 0, "first": []}}\n'
-    )
-    text = printed(ASK, ABOUT).splitlines(keepends=True)
-    written = judged(ran("".join([*text[:2], wrong]), code=1))
-    assert values(written)["miscompares", "gpu1"] == 1.0
-    assert ends(written) == ["ErrorInLines", "Violation"]
-
-
 @each(
     "reasons, count",
     [
@@ -171,35 +149,79 @@ def test_slowdowns_count_within_the_steps(reasons: list[tuple[float, str]], coun
     assert {gpu: one.slowdowns for gpu, one in found.during().items()} == {Gpu(0): 0, Gpu(1): count}
 
 
-def test_a_power_brake_fails(judged: Judge) -> None:
-    written = judged(ran(watch=watch_printed(WATCH, reasons=[(BEGIN_S + 1.0, POWER_BRAKE)])))
-    assert values(written)["slowdowns", "gpu1"] == 1.0
-    (violation,) = [one for one in written if isinstance(one, Violation)]
-    assert "power_step_slowdowns" in str(violation)
+WRONG_RESULT = (
+    '{"miscompare": {"component": "gpu1", "dtype": "bf16", "check": "repeat", "after": '
+    '"square 1 Hz", "seconds": 101.0, "elements": 7, "nan": 0, "first": []}}\n'
+)
+BEGIN = "".join(printed(ASK, ABOUT).splitlines(keepends=True)[:2])
+BRAKE = Message("power_brake_pulled", {"gpu": "gpu0"})
+GONE = {"gpu": "gpu0"}
+MADE, HOST = ("made", "gpus"), ("host_failures", "machine")
+DIED = Outputs(failed={CPU: ValueError("it died")})
+UNPROVED = ["ErrorInLines", "Incomplete"]
+
+
+def seen_by_watch(**how: Any) -> str:
+    return watch_printed(WATCH, **how)
 
 
 @each(
-    "stop, made, raised",
+    "found, told, raised",
     [
-        (Message("power_brake_pulled", {"gpu": "gpu0"}), 0.5, ["Violation"]),
-        (Message("power_gpu_lost", {"gpu": "gpu0"}), 0.5, ["Violation"]),
-        (Message("power_gpu_unread", {"gpu": "gpu0"}), None, ["ErrorInLines", "Incomplete"]),
-        (None, None, ["ErrorInLines", "Incomplete"]),  # the watch hangs, or died
+        (
+            ran(printed(ASK, ABOUT, bad=3)),
+            *({("miscompares", "gpu1"): 3.0, ("miscompares", "gpu0"): 0.0}, ["Violation"]),
+        ),
+        # Wrong results of a load that died still count.
+        (
+            ran(BEGIN + WRONG_RESULT, code=1),
+            *({("miscompares", "gpu1"): 1.0}, ["ErrorInLines", "Violation"]),
+        ),
+        (
+            ran(watch=seen_by_watch(reasons=[(BEGIN_S + 1.0, POWER_BRAKE)])),
+            *({("slowdowns", "gpu1"): 1.0}, ["Violation"]),
+        ),
+        # A load that was stopped: by a fault, because a GPU cannot be read, or by no watch.
+        (stopped(BRAKE), {MADE: 0.5}, ["Violation"]),
+        (stopped(Message("power_gpu_lost", GONE)), {MADE: 0.5}, ["Violation"]),
+        (stopped(Message("power_gpu_unread", GONE)), {MADE: None}, UNPROVED),
+        (stopped(None), {MADE: None}, UNPROVED),
+        # Whatever became of the parts beside it.
+        (stopped(BRAKE, DIED), {MADE: 0.5}, ["ErrorInLines", "Violation"]),
+        # A lost GPU takes the load with it.
+        (
+            ran(BEGIN, seen_by_watch(stop=Message("power_gpu_lost", {"gpu": "gpu1"})), 1),
+            *({MADE: 0.0}, ["ErrorInLines", "Violation"]),
+        ),
+        (
+            ran(BEGIN, seen_by_watch(stop=Message("power_gpu_unread", {"gpu": "gpu1"})), 1),
+            *({MADE: None}, UNPROVED),
+        ),
+        (ran(BEGIN, code=1), {MADE: None}, UNPROVED),
+        # Power that is not told is no excursion, and a watch that died proved nothing.
+        (
+            ran(watch=encode(Line(ready=True)) + "\nTraceback: a library hangs"),
+            *({("excursion", "gpu0"): "skip"}, ["Incomplete"]),
+        ),
+        (
+            of_power(done(printed(ASK, ABOUT)), done(watch_printed(WATCH), -9), DUE, FINE),
+            *({MADE: 1.0}, ["ErrorInLines"]),
+        ),
+        # Processors and RAM beside the steps.
+        (ran(host=Outputs({CPU: WRONG})), {HOST: 1.0}, ["Violation"]),
+        (ran(host=DIED), {HOST: None}, UNPROVED),
+        (ran(host=Outputs(skipped={CPU: not_permitted("x")})), {HOST: "skip"}, []),
     ],
 )
-def test_a_load_that_was_stopped(
-    judged: Judge, stop: Message | None, made: float | None, raised: list[str]
+def test_what_is_no_pass(
+    found: PowerRun, told: dict[tuple[str, str], float | str | None], raised: list[str]
 ) -> None:
-    written = judged(stopped(stop))
-    assert values(written).get(("made", str(GPUS))) == made
+    written = judge(found)
+    skips = (one for one in written if isinstance(one, Skipped))
+    names = {(str(one.measurement)[len("power_step_") :], str(one.component)) for one in skips}
+    known = {**values(written), **dict.fromkeys(names, "skip")}
+    assert {name: known.get(name) for name in told} == told
     assert ends(written) == raised
-
-
-def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
-    ended = done(printed(ASK, ABOUT)), done(watch_printed(WATCH), -9)
-    written = judged(of_power(*ended, DUE, FINE))
-    (error,) = [one for one in written if isinstance(one, ErrorInLines)]
-    assert "nothing watched the GPUs" in str(error)
 
 
 def test_the_watch_lasts_longer_than_a_load_that_starts_slowly() -> None:
@@ -207,54 +229,6 @@ def test_the_watch_lasts_longer_than_a_load_that_starts_slowly() -> None:
         for steps in selection.due(extent, 2).values():  # type: ignore[arg-type]
             load_s = sum(REST_S + step.seconds for step in steps)
             assert watch_s(steps) > PREPARED_S + TAKEN_S + load_s
-
-
-def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside(
-    judged: Judge,
-) -> None:
-    brake = Message("power_brake_pulled", {"gpu": "gpu0"})
-    written = judged(stopped(brake, Outputs(failed={CPU: ValueError("it died")})))
-    assert values(written)["made", str(GPUS)] == 0.5
-    assert "Violation" in ends(written)
-
-
-@each("stop, made", [("power_gpu_lost", 0.0), ("power_gpu_unread", None), (None, None)])
-def test_a_lost_gpu_that_takes_the_load_with_it_fails(
-    judged: Judge, stop: str | None, made: float | None
-) -> None:
-    text = printed(ASK, ABOUT).splitlines(keepends=True)
-    seen = watch_printed(WATCH, stop=None if stop is None else Message(stop, {"gpu": "gpu1"}))
-    written = judged(ran("".join(text[:2]), seen, code=1))
-    assert values(written).get(("made", str(GPUS))) == made
-    assert ("Violation" in ends(written)) == (made is not None)
-    assert "ErrorInLines" in ends(written)
-
-
-def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
-    written = judged(ran(watch=encode(Line(ready=True)) + "\nTraceback: a library hangs"))
-    skipped = {(one.measurement, str(one.component)) for one in written if isinstance(one, Skipped)}
-    assert ("power_step_excursion", "gpu0") in skipped
-    assert ends(written) == ["Incomplete"]
-
-
-@each(
-    "host, count, raised",
-    [
-        (Outputs({CPU: WRONG}), 1.0, ["Violation"]),
-        (Outputs(failed={CPU: ValueError("it died")}), None, ["ErrorInLines", "Incomplete"]),
-        (Outputs(skipped={CPU: not_permitted("install stress-ng")}), None, ["Incomplete"]),
-    ],
-)
-def test_processors_and_ram_beside_the_steps(
-    judged: Judge, host: Outputs, count: float | None, raised: list[str]
-) -> None:
-    written = judged(ran(host=host))
-    assert values(written).get(("host_failures", str(MACHINE))) == count
-    assert CPU not in values(written)
-    if not host.skipped:
-        assert ends(written) == raised
-    else:
-        assert [one.component for one in written if isinstance(one, Skipped)] == [MACHINE]
 
 
 @pytest.mark.parametrize(("made", "proves"), [(0, True), (1, False)])
@@ -275,9 +249,8 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
         def run_stage(self, stage: Sequence[Part], **_how: object) -> tuple[ProgramResult, ...]:
             load, watch, beside = (part.argv for part in stage)
             ask: Any = asks.of_argv(load)
-            brake = Message("power_brake_pulled", {"gpu": "gpu0"})
             ended.append(replace(done(printed(ask, ABOUT, made=made)), argv=load))
-            ended.append(replace(done(watch_printed(WATCH, stop=brake)), argv=watch))
+            ended.append(replace(done(watch_printed(WATCH, stop=BRAKE)), argv=watch))
             ended.append(ProgramResult(beside, -15, "", "", 3.0, timed_out=True))
             return tuple(ended)
 
@@ -309,10 +282,9 @@ MISSING = not_permitted("install stress-ng")
     ],
 )
 def test_what_was_ended_with_the_load_proves_no_pass_and_no_failure_but_one_it_found(
-    judged: Judge, host: Outputs, count: float | None
+    host: Outputs, count: float | None
 ) -> None:
-    brake = Message("power_brake_pulled", {"gpu": "gpu0"})
-    written = judged(stopped(brake, host))
+    written = judge(stopped(BRAKE, host))
     assert values(written).get(("host_failures", str(MACHINE))) == count
     skips = [words.text(one.reason) for one in written if isinstance(one, Skipped)]
     assert [one.startswith("the power load stopped early") for one in skips] == (

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import gpu_machine
 import pytest
 import storage_printed
 import suite_box
-import test_storage_loads
 from journals import entries
 from load_texts import printed
 from machine_tree import Tree
@@ -27,7 +26,7 @@ from acceptance.core.evidence import PartBegan, Scratch, Table
 from acceptance.core.fold import fold
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.parts import Component, Part
-from acceptance.core.record import Measured, RunEnded, RunStarted, SessionEnded
+from acceptance.core.record import RunEnded, RunStarted, SessionEnded
 from acceptance.core.verdict import Verdict
 from acceptance.expect import disk_sheet
 from acceptance.journal import segment
@@ -141,12 +140,6 @@ class Disks:
     def measured(self, *names: str) -> list[dict[Any, float | None]]:
         """The values of measurements by component."""
         return [self.box.measured(name) for name in names]
-
-    def note(self, name: str) -> str:
-        """The note of the only value of a measurement."""
-        bodies = [one for one in self.box.product.journalled() if isinstance(one, Measured)]
-        (found,) = [one for one in bodies if one.measurement == name]
-        return str(found.note)
 
     def asked(self) -> list[dict[str, str]]:
         """The options of each run of fio."""
@@ -284,35 +277,42 @@ def failed(operation: str, what: str = "Input/output error") -> str:
     )
 
 
-def test_wrong_blocks_are_a_fail_with_their_places(disks: Disks) -> None:
-    disks.answer("verify", "", wrong(3 * MIB, 3 * MIB, 5 * MIB), 0)
-    found = disks.run("storage.write", "storage.verify", on=[disks.scratch(NVME)])
-    assert found == {"storage.write": "pass", "storage.verify": "fail"}
-    counted, lost = disks.measured("storage_wrong_blocks", "storage_failed")
-    assert (counted, lost) == ({NVME: 2.0}, {NVME: 0.0})
-    assert "3145728, 3145728, 5242880" in disks.note("storage_wrong_blocks")
-    assert ("fail", "outside_limit", "storage_wrong_blocks") in disks.findings()
+NO_ROOM = failed("write", "No space left on device")
+NO_ENGINE = "fio: engine libaio not loadable\n"
 
 
 @pytest.mark.parametrize(
-    ("kind", "operation", "check"),
+    ("kind", "answer", "check", "outcome", "counted"),
     [
-        ("write", "write", "storage.write"),
-        ("verify", "read", "storage.verify"),
-        ("read", "read", "storage.read"),
-        ("randread", "read", "storage.read"),
-        ("randwrite", "write", "storage.write_random"),
+        ("verify", (wrong(3 * MIB, 3 * MIB, 5 * MIB), 0), "verify", "fail", ({NVME: 2.0}, 0.0)),
+        ("write", (failed("write"), 1), "write", "fail", ({}, 1.0)),
+        ("verify", (failed("read"), 1), "verify", "fail", ({}, 1.0)),
+        ("read", (failed("read"), 1), "read", "fail", ({}, 1.0)),
+        ("randread", (failed("read"), 1), "read", "fail", ({}, 1.0)),
+        ("randwrite", (failed("write"), 1), "write_random", "fail", ({}, 1.0)),
+        # what proves nothing
+        ("write", (NO_ROOM, 1), "write", "error", ({}, None)),
+        ("write", ("", -9), "write", "error", ({}, None)),
+        ("write", (NO_ENGINE, 1), "write", "error", ({}, None)),
+        ("write", ("", 0), "write", "error", ({}, None)),
     ],
 )
-def test_an_operation_that_the_disk_fails_is_a_fail(
-    disks: Disks, kind: str, operation: str, check: str
+def test_what_fio_may_say(
+    disks: Disks,
+    kind: str,
+    answer: tuple[str, int],
+    check: str,
+    outcome: str,
+    counted: tuple[dict[Component, float], float | None],
 ) -> None:
-    disks.answer(kind, "", failed(operation), 1)
-    assert disks.run(check, on=[disks.scratch(NVME)]) == {check: "fail"}
-    (lost,) = disks.measured("storage_failed")
-    assert lost == {NVME: 1.0}
-    assert "Input/output error" in disks.note("storage_failed")
-    assert ("fail", "outside_limit", "storage_failed") in disks.findings()
+    error, code = answer
+    disks.answer(kind, "{" if not (error or code) else "", error, code)
+    assert disks.run(f"storage.{check}", on=[disks.scratch(NVME)]) == {f"storage.{check}": outcome}
+    blocks, lost = disks.measured("storage_wrong_blocks", "storage_failed")
+    assert (blocks, lost.get(NVME)) == counted
+    failures = {one for one in disks.findings() if one[0] == "fail"}
+    name = "storage_wrong_blocks" if counted[0] else "storage_failed"
+    assert failures == ({("fail", "outside_limit", name)} if outcome == "fail" else set())
 
 
 def test_a_file_that_cannot_be_written_is_not_read(disks: Disks) -> None:
@@ -332,12 +332,13 @@ def test_one_disk_that_fails_leaves_the_other_one_measured(disks: Disks) -> None
     assert lost == {NVME: 0.0, SDA: 1.0}
 
 
-def test_a_narrow_link_is_a_fail(disks: Disks) -> None:
-    disks.told["seconds"] = 0.4
-    disks.link(2)
-    assert disks.run("storage.read", on=[disks.scratch(NVME)]) == {"storage.read": "fail"}
-    (link,) = disks.measured("disk_link_share")
-    assert link == {NVME: 0.5}
+@pytest.mark.parametrize(("read", "outcome"), [(1e9, "fail"), (9e9, "error")])
+def test_a_disk_that_is_slower_than_its_sheet_or_faster_than_its_link(
+    disks: Disks, read: float, outcome: str
+) -> None:
+    on = disks.scratch(NVME)
+    disks.told["rates"] = {on.path: [2e9, 2e9, read]}
+    assert disks.run("storage.read", on=[on]) == {"storage.read": outcome}
 
 
 def test_a_link_that_is_not_understood_is_an_error(disks: Disks) -> None:
@@ -346,81 +347,31 @@ def test_a_link_that_is_not_understood_is_an_error(disks: Disks) -> None:
     disks.box.of_disks = disks.disk_limits(on)
     disks.tree.files(LINK, current_link_speed="fast")
     assert disks.run("storage.read", on=on, limited=False) == {"storage.read": "error"}
-    (told,) = disks.box.ended()
-    assert "current_link_speed" in str(told.message)
-
-
-def test_a_disk_that_is_slower_than_its_sheet_and_link_is_a_fail(disks: Disks) -> None:
-    on = disks.scratch(NVME)
-    disks.told["rates"] = {on.path: [2e9, 2e9, 1e9]}
-    assert disks.run("storage.read", on=[on]) == {"storage.read": "fail"}
-    (told,) = disks.box.ended()
-    assert "990 PRO" in str(told.message)
-
-
-def test_a_disk_that_is_faster_than_its_link_proves_nothing(disks: Disks) -> None:
-    on = disks.scratch(NVME)
-    disks.told["rates"] = {on.path: [2e9, 2e9, 9e9]}
-    assert disks.run("storage.read", on=[on]) == {"storage.read": "error"}
-
-
-# --- what proves nothing ---
+    assert "current_link_speed" in disks.box.message()
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("check", "changed", "outcome"),
     [
-        (("", failed("write", "No space left on device"), 1), "No space left on device"),
-        (("", "", -9), ""),
-        (("", "fio: engine libaio not loadable\n", 1), "not loadable"),
-        (("{", "", 0), ""),
+        ("storage.write", {}, "error"),  # what was measured is a cache
+        ("storage.read", {"write_bytes": 0, "sealed_bytes": 64 * MIB}, "error"),
+        ("storage.write", {"disks": ()}, "pass"),
     ],
 )
-def test_a_job_that_could_not_be_done_is_an_error(
-    disks: Disks, answer: tuple[str, str, int], why: str
+def test_counters_that_do_not_grow(
+    disks: Disks, check: str, changed: dict[str, Any], outcome: str
 ) -> None:
-    disks.answer("write", *answer)
-    assert disks.run("storage.write", on=[disks.scratch(NVME)]) == {"storage.write": "error"}
-    (told,) = disks.box.ended()
-    assert why in str(told.message)
-    assert disks.measured("storage_write", "storage_failed") == [{}, {}]
-    assert "fail" not in {kind for kind, *_ in disks.findings()}
-
-
-@pytest.mark.parametrize("check", ["storage.write", "storage.read"])
-def test_counters_that_do_not_grow_are_an_error(disks: Disks, check: str) -> None:
-    on = disks.scratch(NVME)
-    if check == "storage.read":
-        on = disks.scratch(SDA, write_bytes=0, sealed_bytes=64 * MIB)
+    on = disks.scratch(NVME, **changed)
     disks.told["stats"] = {}
-    assert disks.run(check, on=[on]) == {check: "error"}
-    (told,) = disks.box.ended()
-    assert "what was measured is a cache, not the disk" in str(told.message)
-
-
-def test_a_filesystem_without_disks_is_not_held_against_counters(disks: Disks) -> None:
-    on = disks.scratch(NVME, disks=())
-    disks.told["stats"] = {}
-    assert disks.run("storage.write", on=[on]) == {"storage.write": "pass"}
+    assert disks.run(check, on=[on]) == {check: outcome}
 
 
 def test_a_folder_that_could_not_be_made_is_skipped_with_the_reason(disks: Disks) -> None:
     on = [disks.scratch(NVME), disks.scratch(SDA)]
     found = disks.run("storage.write", "storage.memmap", on=on, made=on[:1])
     assert found == {"storage.write": "skip", "storage.memmap": "skip"}
-    for one in disks.box.ended():
-        assert "could not make its folder on the filesystem of disk:sda" in str(one.message)
+    assert all("disk:sda" in one.message for one in disks.box.ended())
     assert disks.verdict().verdict == "UNJUDGED"
-
-
-def test_without_fio_the_check_says_how_to_get_it(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (disks.box.bin / "fio").unlink()
-    monkeypatch.setenv("PATH", str(disks.box.bin))
-    assert disks.run("storage.write", on=[disks.scratch(NVME)]) == {"storage.write": "skip"}
-    (told,) = disks.box.ended()
-    assert "apt install fio" in str(told.message)
 
 
 # --- our own loads ---
@@ -513,46 +464,3 @@ def test_a_load_whose_disk_failed_is_a_fail_of_the_disk(loads: Disks) -> None:
     assert verdict.verdict == "FAIL"
     (found,) = verdict.of_kind("fail")
     assert (found.code, found.measurement) == ("outside_limit", "storage_failed")
-
-
-# --- the real loads ---
-
-
-@pytest.fixture
-def on_disk() -> Iterator[Path]:
-    """A folder on a disk of the machine that runs the tests."""
-    yield from test_storage_loads.on_disk.__wrapped__()  # type: ignore[attr-defined]
-
-
-def test_the_real_loads_and_the_file_of_the_accepting_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: Path
-) -> None:
-    """What one run keeps the next one reads; where a bit of it changed, that is a fail."""
-
-    def later(name: str) -> Disks:
-        (tmp_path / name).mkdir()
-        found = Disks(tmp_path / name, monkeypatch)
-        monkeypatch.setattr(suite_box, "LOADS_S", dict.fromkeys(LOADS_S, 0.2))
-        return found
-
-    accept = later("accept")
-    on = accept.scratch(NVME, path=str(on_disk), write_bytes=15 * MIB, kept_bytes=MIB)
-    due = (*OURS, "storage.keep")
-    assert accept.run(*due, on=[on]) == dict.fromkeys(due, "pass")
-    (warm,) = accept.measured("storage_memmap_warm")
-    assert (warm[NVME] or 0.0) > 0.0
-    sealed = Path(scratch_place.sealed_file(on.path))
-    assert sealed.stat().st_size == MIB
-    run = Path(scratch_place.run_folder(on.path, accept.box.product.run_dir.name))
-    assert list(run.iterdir()) == [], "the loads remove their files"
-    for name, changed, outcome in (("night", False, "pass"), ("rot", True, "fail")):
-        if changed:
-            with sealed.open("r+b") as file:
-                file.seek(MIB - 100)
-                (byte,) = file.read(1)
-                file.seek(MIB - 100)
-                file.write(bytes([byte ^ 4]))
-        night = later(name)
-        on = night.scratch(NVME, path=str(on_disk), write_bytes=0, sealed_bytes=MIB)
-        assert night.run("storage.kept", on=[on]) == {"storage.kept": outcome}
-        assert night.measured("storage_kept_errors") == [{NVME: float(changed)}]

@@ -11,7 +11,6 @@ from typing import Any
 
 import gpu_machine
 import pytest
-import suite_box
 from cases import each
 from machine_tree import Tree
 from suite_box import Box
@@ -125,58 +124,6 @@ def health(before: Sequence[ProgramResult], after: ProgramResult) -> Recorder:
     return found
 
 
-def test_a_disk_that_stayed_as_it_was() -> None:
-    check = health([report()], report())
-    assert (check.readings, check.notes, check.skipped) == ({NVME: 0.0}, {}, {})
-
-
-def test_what_grew_is_counted_and_told() -> None:
-    check = health([report(media=1)], report(media=3))
-    assert check.readings == {NVME: 1.0}
-    assert check.notes == {NVME: "2 media errors since the run began"}
-
-
-def test_a_disk_that_vanished_is_a_fault() -> None:
-    check = health([report()], gone())
-    assert check.readings == {NVME: 1.0}
-    assert check.notes[NVME].startswith("it was there before the run and is gone now")
-
-
-@each(
-    "before, after, why",
-    [
-        ([], report(), "there is no report of it from before the run"),
-        ([gone()], report(), "the disk is not there"),
-    ],
-)
-def test_a_report_that_is_missing(
-    before: list[ProgramResult], after: ProgramResult, why: str
-) -> None:
-    check = health(before, after)
-    assert check.readings == {}
-    assert why in check.skipped[NVME]
-
-
-@each(
-    "after, why",
-    [
-        (report(serial="S3"), "serial number S2, the one after it of S3"),
-        (ProgramResult(("smartctl",), 0, "nothing", "", 0.1), "no JSON"),
-        (report(status=2), "smartctl ended with exit code 2"),
-        (
-            printed(smart_status={"passed": True}, serial_number="S2"),
-            "nvme_smart_health_information_log, power_on_time, critical_warning, media_errors, "
-            "percentage_used, power_on_hours",
-        ),
-    ],
-)
-def test_reports_that_cannot_be_compared(after: ProgramResult, why: str) -> None:
-    check = health([report()], after)
-    assert check.readings == {}
-    assert check.gaps == {NVME: Unmeasured.NO_ANSWER}
-    assert why in check.skipped[NVME]
-
-
 def told(why: str, status: int = 2) -> ProgramResult:
     text = {"smartctl": {"exit_status": status, "messages": [{"string": why}]}}
     return ProgramResult(("smartctl", "-a", "/dev/nvme0n1"), status, json.dumps(text), "", 0.1)
@@ -233,29 +180,70 @@ def test_smartctl_that_is_not_installed_is_a_cure_and_no_fault() -> None:
     assert set(check.gaps.values()) == {Unmeasured.NOT_PERMITTED}
 
 
-@each("after", [NO_REPORT, REFUSED, BROKEN])
-def test_a_report_that_was_readable_before_the_run_failed_to_answer(after: ProgramResult) -> None:
-    check = health([report()], after)
-    assert check.readings == {}
-    assert check.gaps == {NVME: Unmeasured.NO_ANSWER}
-    assert "it answered earlier in this run" in check.skipped[NVME]
+def failing(**parts: Any) -> ProgramResult:
+    return report(**{"status": 8, "smart_status": {"passed": False}, **parts})
+
+
+OTHER_DISK = printed(8, smart_status={"passed": False}, serial_number="S3")
 
 
 @each(
-    "before, after, why",
+    "before, after, fault, note",
     [
-        ([NO_REPORT], NO_REPORT, Unmeasured.NOT_OFFERED),
-        ([REFUSED], REFUSED, Unmeasured.NOT_PERMITTED),
-        ([BROKEN], BROKEN, Unmeasured.NO_ANSWER),
-        ([], NO_REPORT, Unmeasured.NOT_OFFERED),
-        ([], REFUSED, Unmeasured.NOT_PERMITTED),
-        ([], report(), Unmeasured.NO_ANSWER),
+        (report(), report(), 0.0, None),
+        (report(media=1), report(media=3), 1.0, "2 media errors since the run began"),
+        (report(), gone(), 1.0, "it was there before the run and is gone now"),
+        (report(), failing(), 1.0, "the disk's own SMART status is FAILED"),
+        (failing(), failing(), 0.0, None),  # told before the run alone
+        # evidence, whatever became of the rest of the report
+        (report(), OTHER_DISK, 1.0, "no longer readable after the run"),
     ],
 )
-def test_growth_of_a_disk_without_a_report(
-    before: list[ProgramResult], after: ProgramResult, why: Unmeasured
+def test_what_became_of_a_disk(
+    before: ProgramResult, after: ProgramResult, fault: float, note: str | None
 ) -> None:
-    assert health(before, after).gaps == {NVME: why}
+    check = health([before], after)
+    assert (check.readings, check.skipped) == ({NVME: fault}, {})
+    assert (note or "") in check.notes.get(NVME, "")
+    assert (note is None) == (check.notes == {})
+
+
+UNTOLD = (
+    "nvme_smart_health_information_log, power_on_time, critical_warning, media_errors, "
+    "percentage_used, power_on_hours"
+)
+ANSWERED = "it answered earlier in this run"
+BARE = printed(smart_status={"passed": True}, serial_number="S2")
+
+
+@each(
+    "before, after, why, text",
+    [
+        ([], report(), Unmeasured.NO_ANSWER, "there is no report of it from before the run"),
+        ([gone()], report(), Unmeasured.NO_ANSWER, "the disk is not there"),
+        # reports that cannot be compared
+        ([report()], report(serial="S3"), Unmeasured.NO_ANSWER, "S2, the one after it of S3"),
+        ([report()], ProgramResult(("x",), 0, "no", "", 0.1), Unmeasured.NO_ANSWER, "no JSON"),
+        ([report()], report(status=2), Unmeasured.NO_ANSWER, "smartctl ended with exit code 2"),
+        ([report()], BARE, Unmeasured.NO_ANSWER, UNTOLD),
+        *(
+            ([report()], one, Unmeasured.NO_ANSWER, ANSWERED)
+            for one in (NO_REPORT, REFUSED, BROKEN)
+        ),
+        # disks without a report
+        ([NO_REPORT], NO_REPORT, Unmeasured.NOT_OFFERED, ""),
+        ([REFUSED], REFUSED, Unmeasured.NOT_PERMITTED, ""),
+        ([BROKEN], BROKEN, Unmeasured.NO_ANSWER, ""),
+        ([], NO_REPORT, Unmeasured.NOT_OFFERED, ""),
+        ([], REFUSED, Unmeasured.NOT_PERMITTED, ""),
+    ],
+)
+def test_growth_that_is_not_known(
+    before: list[ProgramResult], after: ProgramResult, why: Unmeasured, text: str
+) -> None:
+    check = health(before, after)
+    assert (check.readings, check.gaps) == ({}, {NVME: why})
+    assert text in check.skipped[NVME]
 
 
 @each("before", [[report()], [NO_REPORT], []])
@@ -266,27 +254,6 @@ def test_a_disk_that_went_is_a_fault_after_the_run(before: list[ProgramResult]) 
         MACHINE, lambda _disk: NO_REPORT, of_run(*before), lambda _path: False, check
     )
     assert check.readings == {NVME: 1.0}
-
-
-def failing(**parts: Any) -> ProgramResult:
-    return report(**{"status": 8, "smart_status": {"passed": False}, **parts})
-
-
-def test_a_disk_that_was_sound_before_the_run_is_judged_by_the_same_rules_after_it() -> None:
-    check = health([report()], failing())
-    assert check.readings == {NVME: 1.0}
-    assert check.notes == {NVME: "the disk's own SMART status is FAILED"}
-
-
-def test_a_fault_from_before_the_run_is_told_there_alone() -> None:
-    check = health([failing()], failing())
-    assert (check.readings, check.notes) == ({NVME: 0.0}, {})
-
-
-def test_a_fault_is_evidence_whatever_became_of_the_rest_of_the_report() -> None:
-    check = health([report()], printed(8, smart_status={"passed": False}, serial_number="S3"))
-    assert check.readings == {NVME: 1.0}
-    assert "no longer readable after the run" in check.notes[NVME]
 
 
 # --- self-tests ---
@@ -361,59 +328,34 @@ def ended(
     return found
 
 
+BEGUN = [self_tested(), started()]
+
+
 @each(
     "before, after, faults, note",
     [
-        ([self_tested(), started()], self_tested(0), 0.0, None),
+        (BEGUN, self_tested(0), 0.0, None),
         ([self_tested(0), started()], self_tested(7, 0), 1.0, "failed with code 7: Result 7"),
         ([report()], report(), 0.0, "no self-test was begun in this run"),
         ([self_tested(), started(4)], self_tested(), 0.0, "no self-test was begun in this run"),
+        # what proves nothing
+        (BEGUN, self_tested(running=1), None, "has not ended (40 % done)"),
+        (BEGUN, self_tested(), None, "its log has no result of it"),
+        (BEGUN, self_tested(2), None, "was aborted (Result 2)"),
+        (BEGUN, gone(), None, ""),
+        ([], self_tested(), None, "there is no report of it from before the run"),
+        ([gone(), started()], self_tested(), None, "the disk is not there"),
     ],
 )
 def test_results(
-    before: list[ProgramResult], after: ProgramResult, faults: float, note: str | None
+    before: list[ProgramResult], after: ProgramResult, faults: float | None, note: str | None
 ) -> None:
     check = ended(before, after)
-    assert check.readings == {NVME: faults}
-    assert (note or "") in check.notes.get(NVME, "")
-    assert (note is None) == (NVME not in check.notes)
-
-
-@each(
-    "before, after, why",
-    [
-        ([self_tested(), started()], self_tested(running=1), "has not ended (40 % done)"),
-        ([self_tested(), started()], self_tested(), "its log has no result of it"),
-        ([self_tested(), started()], self_tested(2), "was aborted (Result 2)"),
-    ],
-)
-def test_a_self_test_that_proves_nothing_is_an_error(
-    before: list[ProgramResult], after: ProgramResult, why: str
-) -> None:
-    check = ended(before, after)
-    assert check.readings == {}
-    assert check.gaps == {NVME: Unmeasured.NO_ANSWER}
-    assert why in check.skipped[NVME]
-
-
-@each(
-    "before, after, why",
-    [
-        ([], self_tested(), "there is no report of it from before the run"),
-        ([gone(), started()], self_tested(), "the disk is not there"),
-    ],
-)
-def test_self_tests_of_a_disk_that_was_not_asked(
-    before: list[ProgramResult], after: ProgramResult, why: str
-) -> None:
-    check = ended(before, after)
-    assert check.readings == {}
-    assert why in check.skipped[NVME]
-
-
-def test_a_disk_that_does_not_answer_any_more_has_no_result() -> None:
-    check = ended([self_tested(), started()], gone())
-    assert (check.readings, check.gaps) == ({}, {NVME: Unmeasured.NO_ANSWER})
+    assert check.readings == ({} if faults is None else {NVME: faults})
+    assert check.gaps == ({NVME: Unmeasured.NO_ANSWER} if faults is None else {})
+    told = check.skipped if faults is None else check.notes
+    assert (note or "") in told.get(NVME, "")
+    assert (note is None) == (told == {})
 
 
 def test_a_self_test_that_still_runs_is_waited_for() -> None:
@@ -570,24 +512,3 @@ def test_growth_without_a_look_before_the_run_is_not_known(tmp_path: Path) -> No
 def test_a_disk_that_is_gone_before_the_run_is_only_not_read() -> None:
     with pytest.raises(smart.DiskVanished):
         smart.parse(gone().stdout, 2)
-
-
-# --- real sessions ---
-
-
-def test_the_sessions_before_and_after_the_loads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the session after the loads compares is what the one before them kept."""
-    monkeypatch.setattr(suite_box, "LOADS_S", {"disk_self_test": 1.0})
-    disk = replace(DISKS[1], serial="S2")
-    box = Box(tmp_path, monkeypatch, replace(gpu_machine.machine(), disks=(disk,)))
-    before = self_tested().stdout
-    after = self_tested(7).stdout.replace('"media_errors": 0', '"media_errors": 3')
-    box.tool("smartctl", before, before, started().stdout, after, after)
-    begun = "storage.self_test_begun"
-    only = ("storage.smart_health", begun, "storage.self_test", "storage.health")
-    assert box.run(*only, names=(), name="host-before") == {only[0]: "pass", begun: "pass"}
-    assert box.measured("disk_self_test_begun") == {NVME: 1.0}
-    assert box.run(*only, names=(), name="host-after") == {only[2]: "fail", only[3]: "fail"}
-    assert box.measured("disk_growth") == box.measured("disk_self_test_faults") == {NVME: 1.0}

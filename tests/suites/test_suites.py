@@ -23,7 +23,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Part
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
+from acceptance.core.unmeasured import Gap, after_fault, not_offered
 from acceptance.diagnosis.series import Series
 from acceptance.expect import gpu_limits
 from acceptance.machine.gpu import gpus
@@ -555,13 +555,6 @@ def test_cooling_reads_the_telemetry(check: Any) -> None:
     assert check.readings == {"cpu_temperature": {CPU: 71.0}, "cpu_throttle_events": {CPU: 2.0}}
 
 
-@pytest.mark.parametrize("celsius", [0.0, -40.0])
-def test_a_processor_that_was_never_warm_has_a_dead_sensor(check: Any, celsius: float) -> None:
-    cold = Series("cpu_temperature_c", CPU, "degC", ((0.0, -50.0), (1.0, celsius)))
-    with pytest.raises(WordedError, match="cpu_temperature_c was never above"):
-        cpu.test_cooling({"cpu_temperature_c": cold}, (), check)
-
-
 def series(name: str, moments: Iterable[float]) -> Series:
     return Series(name, CPU, "degC", tuple((moment, 50.0) for moment in moments))
 
@@ -601,11 +594,25 @@ def warmth(*values: float) -> dict[str, Series]:
     }
 
 
-def test_a_processor_that_is_never_cool_has_a_dead_sensor(check: Any) -> None:
+@pytest.mark.parametrize(
+    ("watched", "code", "left"),
+    [
+        (warmth(-50.0, 0.0), "sensor_cold", {"cpu_temperature": {CPU: 0.0}}),
+        (warmth(-50.0, -40.0), "sensor_cold", {"cpu_temperature": {CPU: -40.0}}),
+        (warmth(255.0, 127.0), "sensor_hot", {}),
+        # One that fell silent: what it showed stays.
+        (
+            {**warmth(*[50.0] * 10), "load_1m": series("load_1m", range(17))},
+            *("last_read_before_end", {"cpu_temperature": {CPU: 50.0}}),
+        ),
+    ],
+)
+def test_a_sensor_that_is_dead(
+    check: Any, watched: dict[str, Series], code: str, left: dict[str, Any]
+) -> None:
     with pytest.raises(WordedError) as caught:
-        cpu.test_cooling(warmth(255.0, 127.0), (), check)
-    assert check.readings == {}
-    assert codes_of(caught.value) == {"sensor_hot"}
+        cpu.test_cooling(watched, (), check)
+    assert (codes_of(caught.value), check.readings) == ({code}, left)
 
 
 @pytest.mark.parametrize("impossible", [0.0, -128.0, 255.0])
@@ -638,18 +645,6 @@ def codes_of(error: Any) -> set[str]:
     return {one.code for one in error.message.values["gaps"]}
 
 
-def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: Any) -> None:
-    watched = {
-        "cpu_temperature_c": series("cpu_temperature_c", range(10)),
-        "load_1m": series("load_1m", range(17)),
-    }
-    with pytest.raises(
-        WordedError, match="cpu_temperature_c was last read 7 s before the end of the run: see"
-    ):
-        cpu.test_cooling(watched, (), check)
-    assert check.readings == {"cpu_temperature": {CPU: 50.0}}
-
-
 # --- disks and the kernel's log ---
 
 
@@ -663,111 +658,50 @@ def disks(answer: command.ProgramResult) -> storage.AskDisk:
 
 
 SMART = '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true}}'
+NVME = """{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true},
+"nvme_smart_health_information_log":
+    {"critical_warning": 0, "media_errors": 0, "percentage_used": 7}}"""
+FAILED = SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8')
+DENIED = '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}'
+TOO_LATE = completed("", "", -15, timed_out=True)
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "readings", "skipped"),
+    ("answer", "faults", "why", "worn"),
     [
-        (SMART, 0, {Part("disk", "sda"): 0.0}, set()),
-        (
-            SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8'),
-            8,
-            {Part("disk", "sda"): 1.0},
-            set(),
-        ),
-        (SMART.replace('"exit_status": 0', '"exit_status": 4'), 4, {}, {Part("disk", "sda")}),
-        (SMART.replace('{"passed": true}', "{}"), 0, {}, {Part("disk", "sda")}),
-        (
-            '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}',
-            2,
-            {},
-            {Part("disk", "sda")},
-        ),
+        (completed(SMART, "", 0), 0.0, None, None),
+        (completed(FAILED, "", 8), 1.0, None, None),
+        (completed(SMART.replace('status": 0', 'status": 4'), "", 4), None, "NO_ANSWER", None),
+        (completed(SMART.replace('{"passed": true}', "{}"), "", 0), None, "NO_ANSWER", None),
+        (completed(DENIED, "", 2), None, "NOT_PERMITTED", None),
+        # A report that cannot be read is no missing report.
+        (completed("Segmentation fault", "", 0), None, "NO_ANSWER", None),
+        (completed("", "", -11), None, "NO_ANSWER", None),
+        (TOO_LATE, None, "NO_ANSWER", None),
+        (completed(NVME, "", 0), 0.0, None, 0.07),
+        (completed(NVME.replace(', "percentage_used": 7', ""), "", 0), 0.0, None, None),
     ],
 )
 def test_smart_health(
     tree: Tree,
     check: Any,
     monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    code: int,
-    readings: dict[str, float],
-    skipped: set[str],
+    answer: command.ProgramResult,
+    faults: float | None,
+    why: str | None,
+    worn: float | None,
 ) -> None:
-    monkeypatch.setattr(command, "find", lambda program, _package=None: program)
-    tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
-    storage.test_smart_health(
-        look(tree), disks(completed(text, "", code)), lambda _path: True, check
-    )
-    assert check.readings["disk_faults"] == readings
-    assert set(check.skipped["disk_faults"]) == skipped
-
-
-NVME = """{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true},
-"nvme_smart_health_information_log":
-    {"critical_warning": 0, "media_errors": 0, "percentage_used": 7}}"""
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "worn", "skipped"),
-    [
-        (NVME, 0, {Part("disk", "nvme0n1"): 0.07}, None),
-        (NVME.replace(', "percentage_used": 7', ""), 0, {}, "does not tell how far it is worn"),
-        (
-            '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}',
-            2,
-            {},
-            "Permission denied",
-        ),
-    ],
-)
-def test_wear_is_read_of_nvme_disks_only(
-    tree: Tree,
-    check: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    code: int,
-    worn: dict[str, float],
-    skipped: str | None,
-) -> None:
+    """Wear is read of NVMe disks only."""
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
     tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
-    storage.test_smart_health(
-        look(tree), disks(completed(text, "", code)), lambda _path: True, check
-    )
-    assert check.readings["disk_wear"] == worn
-    assert [skipped in words.text(gap.reason) for gap in check.skipped["disk_wear"].values()] == (
-        [] if skipped is None else [True]
-    )
-    assert set(check.skipped["disk_wear"]) <= {Part("disk", "nvme0n1")}
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (completed("Segmentation fault", "", 0), "smartctl: this is no JSON"),
-        (completed("", "", -11), "smartctl was ended by signal 11"),
-        (
-            completed("", "", -15, timed_out=True),
-            "disk:sda did not answer: smartctl did not end within",
-        ),
-    ],
-)
-def test_a_report_that_cannot_be_read_is_no_missing_report(
-    tree: Tree,
-    check: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    answer: command.ProgramResult,
-    told: str,
-) -> None:
-    monkeypatch.setattr(command, "find", lambda program, _package=None: program)
-    tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
     storage.test_smart_health(look(tree), disks(answer), lambda _path: True, check)
-    assert check.readings["disk_faults"] == {}
-    gap = check.skipped["disk_faults"][Part("disk", "sda")]
-    assert gap.why is Unmeasured.NO_ANSWER
-    assert told in words.text(gap.reason)
+    nvme, sda = Part("disk", "nvme0n1"), Part("disk", "sda")
+    assert check.readings["disk_faults"].get(sda) == faults
+    gap = check.skipped["disk_faults"].get(sda)
+    assert (gap and gap.why.name) == why
+    assert check.readings["disk_wear"] == ({} if worn is None else {nvme: worn})
+    assert set(check.skipped["disk_wear"]) == ({nvme} if worn is None else set())
 
 
 def test_the_kernel_log_is_skipped_with_the_cure_where_it_is_closed(tmp_path: Path) -> None:

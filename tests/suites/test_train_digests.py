@@ -14,7 +14,6 @@ from load_texts import printed
 from sound_loads import LIBRARY, Flip
 from wrong_results import RUN
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis import digest_agreement
 from acceptance.expect import components
@@ -89,8 +88,10 @@ def test_equal_gpus_that_agree_pass() -> None:
     zero = {Gpu(0): 0.0, Gpu(1): 0.0}
     assert said.measured("digest_repeats_differ") == zero
     assert said.measured("digest_differs") == zero
-    own = [(one.component, one.name) for one in said.written if isinstance(one, Table)]
-    assert own == [(Gpu(0), "train_digests"), (Gpu(1), "train_digests")]
+    assert [(one.component, one.name) for one in said.tables()] == [
+        (Gpu(0), "train_digests"),
+        (Gpu(1), "train_digests"),
+    ]
     assert [(gpu, name) for gpu, name, _, _ in tables] == [
         (Gpu(0), "train_versions"),
         (Gpu(1), "train_versions"),
@@ -107,99 +108,93 @@ def test_one_gpu_is_held_against_itself_alone() -> None:
     assert said.measured("digest_differs") == {}
 
 
+WHERE = (
+    "bfloat16 from step 7 on, first in the gradient of blocks.3.feed_forward.up.weight, as one "
+    "flipped bit 12 of one element, beside "
+)
+STEADY = {"tf32": Flip(19, "weight", "positions", 3)}
+BOTH: Options = {"flips": {"bf16": BIT, **STEADY}}
+RESTLESS: Options = {**ODD, "differing": [("bf16", 1, BIT)]}
+OTHER = "NVIDIA GeForce RTX 3090"
+MIXED = machine(device(0), device(1), device(2, name=OTHER), device(3, name=OTHER))
+UNSTEADY = "it does not repeat its own bits"
+AGAIN = "each gave its own bits again"
+
+
+@each(
+    "seen, stage, alone, differs, notes",
+    [
+        # The odd one of three, that repeats its bits, or does not.
+        (
+            *(box(3), [SOUND, ODD, SOUND], {1: ODD}, [0.0, 1.0, 0.0]),
+            {"gpu1": f"persistent: {WHERE}gpu0, as 2 of 3 have it; run again alone, it gave the "},
+        ),
+        *(
+            (
+                *(box(3), [SOUND, ODD, SOUND], {1: again}, [0.0, 1.0, 0.0]),
+                {"gpu1": f"transient: {WHERE}gpu0, as 2 of 3 have it; {UNSTEADY}"},
+            )
+            for again in (SOUND, RESTLESS)
+        ),
+        # Of two that repeat their bits neither is cleared; one that does not clears the other.
+        (
+            *(box(2), [SOUND, ODD], {0: SOUND, 1: ODD}, [1.0, 1.0]),
+            {
+                "gpu0": f"persistent: {WHERE}gpu1; {AGAIN}",
+                "gpu1": f"persistent: {WHERE}gpu0; {AGAIN}",
+            },
+        ),
+        (
+            *(box(2), [SOUND, ODD], {0: SOUND, 1: SOUND}, [0.0, 1.0]),
+            {"gpu1": f"transient: {WHERE}gpu0; {UNSTEADY}"},
+        ),
+        # Every run differs in itself.
+        (
+            *(box(2), [SOUND, RESTLESS], {0: SOUND, 1: RESTLESS}, [0.0, 1.0]),
+            {"gpu1": "transient: "},
+        ),
+        # One that repeats one format of two clears the other GPU in the other format.
+        (
+            *(box(2), [SOUND, BOTH], {0: SOUND, 1: {"flips": STEADY}}, [1.0, 2.0]),
+            {"gpu0": "", "gpu1": ""},
+        ),
+        # A tie of another model accuses nobody of this one.
+        (
+            *(MIXED, [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: SOUND, 2: SOUND, 3: ODD}),
+            *([0.0, 1.0, 1.0, 1.0], {"gpu1": "", "gpu2": "", "gpu3": ""}),
+        ),
+        (box(3), [BOTH, SOUND, SOUND], {0: BOTH}, [2.0, 0.0, 0.0], {"gpu0": ""}),
+        # A tie of two and two that stays accuses all.
+        (
+            *(box(4), [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD}, [1.0] * 4),
+            dict.fromkeys(("gpu0", "gpu1", "gpu2", "gpu3"), ""),
+        ),
+    ],
+)
+def test_gpus_that_differ(
+    seen: Inventory,
+    stage: list[Options],
+    alone: dict[int, Options],
+    differs: list[float],
+    notes: dict[str, str],
+) -> None:
+    said = asked(seen, stage, alone)
+    assert said.outcome == "fail"
+    assert [*said.measured("digest_differs").values()] == differs
+    found = said.notes("digest_differs")
+    assert found.keys() == notes.keys()
+    assert all(found[gpu].startswith(note) for gpu, note in notes.items())
+    weights = "TF32 from step 20 on, first in the weights positions"
+    assert any(weights in note for note in found.values()) == (BOTH in stage)
+
+
 def test_a_repeat_that_differs_is_transient() -> None:
     said = asked(box(2), [SOUND, {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}])
     assert said.outcome == "fail"
     assert said.measured("digest_repeats_differ") == {Gpu(0): 0.0, Gpu(1): 2.0}
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 0.0}
-    assert said.notes("digest_repeats_differ") == {
-        "gpu1": "transient: run 4 differs from the first: TF32 from step 7 on, first in the "
-        "gradient of blocks.3.feed_forward.up.weight, as one flipped bit 12 of one element; so do "
-        "1 more"
-    }
-
-
-WHERE = (
-    "bfloat16 from step 7 on, first in the gradient of blocks.3.feed_forward.up.weight, as one "
-    "flipped bit 12 of one element, beside "
-)
-
-
-def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
-    said = asked(box(3), [SOUND, ODD, SOUND], {1: ODD})
-    assert said.outcome == "fail"
-    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
-    assert said.notes("digest_differs") == {
-        "gpu1": f"persistent: {WHERE}gpu0, as 2 of 3 have it; run again alone, it gave the same "
-        "bits"
-    }
-
-
-def test_the_odd_one_that_does_not_repeat_its_bits_is_transient() -> None:
-    seen = box(3)
-    for again in (SOUND, {**ODD, "differing": [("bf16", 1, BIT)]}):
-        said = asked(seen, [SOUND, ODD, SOUND], {1: again})
-        assert said.outcome == "fail"
-        assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
-        assert said.notes("digest_differs")["gpu1"] == (
-            f"transient: {WHERE}gpu0, as 2 of 3 have it; it does not repeat its own bits"
-        )
-
-
-def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
-    said = asked(box(2), [SOUND, ODD], {0: SOUND, 1: ODD})
-    assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    told = said.notes("digest_differs")
-    assert told["gpu1"].startswith(f"persistent: {WHERE}gpu0; each gave its own bits again")
-    assert told["gpu0"].startswith(f"persistent: {WHERE}gpu1; each gave its own bits again")
-
-
-def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None:
-    said = asked(box(2), [SOUND, ODD], {0: SOUND, 1: SOUND})
-    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
-    assert said.notes("digest_differs") == {
-        "gpu1": f"transient: {WHERE}gpu0; it does not repeat its own bits"
-    }
-
-
-def test_one_whose_every_run_differs_in_itself_does_not_repeat_its_bits() -> None:
-    seen = box(2)
-    restless = {**ODD, "differing": [("bf16", 1, BIT)]}
-    said = asked(seen, [SOUND, restless], {0: SOUND, 1: restless})
-    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
-    assert said.notes("digest_differs")["gpu1"].startswith("transient: ")
-
-
-def test_one_that_repeats_one_format_of_two_clears_the_other_gpu_in_the_other_format() -> None:
-    seen = box(2)
-    steady = {"tf32": Flip(19, "weight", "positions", 3)}
-    first = {"flips": {"bf16": BIT, **steady}}
-    said = asked(seen, [SOUND, first], {0: SOUND, 1: {"flips": steady}})
-    assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 2.0}
-
-
-def test_a_tie_of_another_model_accuses_nobody_of_this_one() -> None:
-    other = "NVIDIA GeForce RTX 3090"
-    seen = machine(device(0), device(1), device(2, name=other), device(3, name=other))
-    first, again = [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: SOUND, 2: SOUND, 3: ODD}
-    said = asked(seen, first, again)
-    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 1.0, Gpu(3): 1.0}
-
-
-def test_two_formats_are_told_each() -> None:
-    seen = box(3)
-    both = {"flips": {"bf16": BIT, "tf32": Flip(19, "weight", "positions", 3)}}
-    said = asked(seen, [both, SOUND, SOUND], {0: both})
-    assert said.measured("digest_differs") == {Gpu(0): 2.0, Gpu(1): 0.0, Gpu(2): 0.0}
-    assert (
-        "TF32 from step 20 on, first in the weights positions"
-        in said.notes("digest_differs")["gpu0"]
-    )
-
-
-def test_a_tie_of_two_and_two_that_stays_accuses_all() -> None:
-    said = asked(box(4), [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD})
-    assert set(said.measured("digest_differs").values()) == {1.0}
+    (note,) = said.notes("digest_repeats_differ").values()
+    assert note.startswith("transient: run 4 differs from the first: TF32 from step 7 on, ")
 
 
 def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_it() -> None:

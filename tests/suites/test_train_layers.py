@@ -16,7 +16,6 @@ from load_texts import printed
 from suite_box import Printed, Said, ask, planned
 from synthetic_machines import SHEETS, inventory
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import Plan
 from acceptance.expect import gpu_limits
@@ -86,17 +85,13 @@ def said(
     return found
 
 
-def tables(found: Said) -> list[Table]:
-    return [one for one in found.written if isinstance(one, Table)]
-
-
 def test_two_sound_gpus() -> None:
     found = said()
     assert (found.outcome, found.message) == ("pass", "")
     assert found.measured("layer_bert") == dict.fromkeys(NAMES, 436.0)
     assert found.measured("layer_bert_ratio") == dict.fromkeys(NAMES, 1.0)
     assert found.measured("layer_matmul") == dict.fromkeys(NAMES, 658.0)
-    assert [(one.component, one.name, one.columns) for one in tables(found)] == [
+    assert [(one.component, one.name, one.columns) for one in found.tables()] == [
         (name, "train_layers", LAYER_COLUMNS) for name in NAMES
     ]
 
@@ -138,7 +133,7 @@ def test_the_table_and_the_parts() -> None:
     found = said("train.layer_table", {Gpu(0): H200})
     assert (found.outcome, found.message) == ("pass", "")
     assert found.measured("layer_attention") == dict.fromkeys(NAMES, 105.7)
-    (first, second) = tables(found)
+    (first, second) = found.tables()
     assert (first.columns[-1], second.columns) == ("published TFLOP/s", LAYER_COLUMNS)
     told = {tuple(row[:4]): row[-1] for row in first.rows}
     assert told["bert", "bf16", 512, 64] == 436

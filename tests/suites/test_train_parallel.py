@@ -12,7 +12,6 @@ from load_texts import printed
 from synthetic_machines import inventory
 from wrong_results import DIGESTS_OF_GPUS, UNEQUAL
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS
 from acceptance.loads import asks
 from acceptance.loads.miscompare import Miscompare, details, read
@@ -71,7 +70,7 @@ def test_sound_training_passes_and_leaves_its_tables(name: str) -> None:
     assert (said.outcome, said.message) == ("pass", "")
     for one in (*(train.PARALLEL if name == SHORT else train.PARALLEL_REST), *COUNTS):
         assert said.measured(one).keys() == {GPUS}, one
-    assert [(one.component, one.name) for one in said.written if isinstance(one, Table)] == [
+    assert [(one.component, one.name) for one in said.tables()] == [
         (GPUS, "train_parallel"),
         (GPUS, "train_parallel_values"),
     ]

@@ -12,15 +12,13 @@ from load_texts import printed
 from msgspec.structs import replace
 from sound_loads import TOO_LARGE, WRONG_WEIGHT
 
-from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Measured
 from acceptance.expect import components, gpu_limits
 from acceptance.expect.sheet import Sheet, find
 from acceptance.loads import asks
 from acceptance.loads.protocol import LoadTable
-from acceptance.loads.train.step_contract import STEP_COLUMNS, STEP_LOAD_COLUMNS, Ask
+from acceptance.loads.train.step_contract import STEP_LOAD_COLUMNS, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.session.stage import Part
@@ -85,16 +83,12 @@ def ask(
     return found
 
 
-def tables(found: suite_box.Said) -> list[Table]:
-    return [one for one in found.written if isinstance(one, Table)]
-
-
 def test_equal_gpus_pass_and_all_train_at_once() -> None:
     said = ask(seen())
     assert (said.outcome, said.message) == ("pass", "")
     assert said.measured("step_gpt2_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert said.measured("step_matmul") == dict.fromkeys((Gpu(0), Gpu(1)), 100.0)
-    assert [(one.component, one.name) for one in tables(said)] == [
+    assert [(one.component, one.name) for one in said.tables()] == [
         (gpu, f"train_step{end}") for gpu in (Gpu(0), Gpu(1)) for end in ("s", "_checks")
     ]
 
@@ -116,8 +110,7 @@ def test_a_wrong_update_fails_with_its_note() -> None:
     said = ask(seen(), {1: {"wrong": [WRONG_WEIGHT]}})
     assert said.outcome == "fail"
     assert said.message.startswith("step_miscompares on gpu1: measured 1, limit <= 0")
-    (note,) = [one.note for one in said.written if isinstance(one, Measured) and one.note]
-    assert "tokens.weight" in str(note)
+    assert "tokens.weight" in said.notes("step_miscompares")["gpu1"]
 
 
 def test_memory_that_does_not_suffice_is_an_error_and_the_other_gpu_counts() -> None:
@@ -133,7 +126,7 @@ def test_the_table_judges_the_larger_models() -> None:
     assert (said.outcome, said.message) == ("pass", "")
     for name in ("step_bert", "step_neo", "step_bert_share", "step_neo_share", "step_neo_ratio"):
         assert said.measured(name).keys() == {Gpu(0), Gpu(1)}
-    assert len(tables(said)[0].rows) == 21
+    assert len(said.tables()[0].rows) == 21
     slow = ask(seen(), {0: {"share": 0.9}}, due=TABLE)
     assert slow.outcome == "fail"
     assert [line.split(":")[0] for line in slow.message.splitlines()] == [
@@ -184,40 +177,40 @@ def sheet(name: str) -> Sheet:
     return found
 
 
-def test_a_table_has_the_share_of_the_peak_and_what_was_published() -> None:
-    h200 = sheet("NVIDIA H200")
-    found = fixtures.step_table(
-        table_of(
-            row("GPT-2 medium", "bfloat16", 16.0, 494.7),
-            row("GPT-2 medium", "float32", 16.0, 33.45),
-            row("BERT-large", "bfloat16, 4 accumulated", 16.0, 98.94),
+@pytest.mark.parametrize(
+    ("name", "rows", "shares", "published"),
+    [
+        (
+            "NVIDIA H200",
+            [
+                ("GPT-2 medium", "bfloat16", 16.0, 494.7),
+                ("GPT-2 medium", "float32", 16.0, 33.45),
+                ("BERT-large", "bfloat16, 4 accumulated", 16.0, 98.94),
+            ],
+            *([0.5, 0.5, 0.1], [375.0, "-", "-"]),
         ),
-        h200,
-    )
-    assert found.columns == (*STEP_COLUMNS, "published TFLOP/s")
+        # Of a 3090 Ti with batch 11 and 16, or the best; of a 4090 in float32 too.
+        (
+            "NVIDIA GeForce RTX 3090 Ti",
+            [("BERT-large", "bfloat16", batch, 30.0) for batch in (8.0, 11.0, 16.0)],
+            *(None, [44.59, 27.9, 44.59]),
+        ),
+        ("NVIDIA GeForce RTX 4090", [("BERT-large", "float32", 8.0, 30.0)], None, [10.0]),
+        # A format without a peak has no share.
+        ("Tesla T4", [("BERT-large", "TF32", 8.0, 30.0)], ["-"], None),
+    ],
+)
+def test_a_table_has_the_share_of_the_peak_and_what_was_published(
+    name: str,
+    rows: list[tuple[str, str, float, float]],
+    shares: list[float | str] | None,
+    published: list[float | str] | None,
+) -> None:
+    found = fixtures.step_table(table_of(*(row(*one) for one in rows)), sheet(name))
     place = found.columns.index("MFU")
-    assert [one[place] for one in found.rows] == [0.5, 0.5, 0.1]
-    assert [one[-1] for one in found.rows] == [375.0, "-", "-"]
-
-
-def test_a_published_rate_is_of_the_same_batch_or_the_best() -> None:
-    """Of a 3090 Ti with batch 11 and 16; of a 4090 in float32 too."""
-    older = sheet("NVIDIA GeForce RTX 3090 Ti")
-    rows = [row("BERT-large", "bfloat16", batch, 30.0) for batch in (8.0, 11.0, 16.0)]
-    assert [one[-1] for one in fixtures.step_table(table_of(*rows), older).rows] == [
-        44.59,
-        27.9,
-        44.59,
-    ]
-    ada = sheet("NVIDIA GeForce RTX 4090")
-    (found,) = fixtures.step_table(table_of(row("BERT-large", "float32", 8.0, 30.0)), ada).rows
-    assert found[-1] == 10.0
-
-
-def test_a_format_without_a_peak_has_no_share() -> None:
-    turing = sheet("Tesla T4")
-    (found,) = fixtures.step_table(table_of(row("BERT-large", "TF32", 8.0, 30.0)), turing).rows
-    assert found[STEP_COLUMNS.index("MFU")] == "-"
+    assert shares in (None, [one[place] for one in found.rows])
+    assert published in (None, [one[-1] for one in found.rows])
+    assert published is None or found.columns[-1] == "published TFLOP/s"
 
 
 def test_other_tables_and_cards_without_a_sheet_stay_as_they_are() -> None:

@@ -8,26 +8,21 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from cases import each
 from gpu_machine import NO_COUNTERS, TRAITS, device, machine
-from runs import BOOT
-from suite_box import Box, Said, ask, planned
+from suite_box import Said, ask, planned
 
 from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Text
 from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Skipped
+from acceptance.core.record import Body, Entry, Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
-from acceptance.journal.reader import GPU_TELEMETRY
-from acceptance.journal.segment import VERSION, SegmentHead, SegmentLine, encoded, read_segment
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS, TIMES
@@ -84,16 +79,6 @@ def healthy(moment: float) -> dict[str, float]:
 
 def unchanged(_moment: float) -> Mapping[str, float | None]:
     return {}
-
-
-def write(folder: Path, name: str, records: list[tuple[float, Body]]) -> Path:
-    """A segment whose records have these times."""
-    lines = [msgspec.json.encode(SegmentHead(VERSION, name, BOOT, 1))]
-    for number, (moment, body) in enumerate(records):
-        lines.append(encoded(SegmentLine(number, moment, "2026-01-01T00:00:00.000Z", body)))
-    path = folder / name
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    return path
 
 
 @functools.cache
@@ -341,19 +326,15 @@ def test_each_reason_alone(see: Watch, reason: str) -> None:
         assert said.measured(measurement)[GpuName(0)] == 0.0
 
 
-@pytest.mark.parametrize(("first", "second"), [*itertools.combinations(HELD_BACK, 2)])
-def test_two_reasons_at_once(see: Watch, first: str, second: str) -> None:
-    said = see.throttling(at(112.0, 120.0, **{first: 1.0, second: 1.0, "reason_sw_power_cap": 1.0}))
+@pytest.mark.parametrize("reasons", [*itertools.combinations(HELD_BACK, 2), REASONS])
+def test_several_reasons_at_once(see: Watch, reasons: Sequence[str]) -> None:
+    said = see.throttling(at(112.0, 120.0, **dict.fromkeys(("reason_sw_power_cap", *reasons), 1.0)))
     assert said.outcome == "fail"
     lines = said.message.splitlines()
-    assert {line.split(" on ")[0] for line in lines} == {HELD_BACK[first], HELD_BACK[second]}
+    held = {HELD_BACK[one] for one in reasons if one in HELD_BACK}
+    assert {line.split(" on ")[0] for line in lines} == held
     assert all("(during link.p2p, burn.gpu_burn[float])" in line for line in lines)
     assert said.measured("gpu_power_cap") == pytest.approx({GpuName(0): 0.0, GpuName(1): 8.0})
-
-
-def test_all_reasons_at_once(see: Watch) -> None:
-    said = see.throttling(at(112.0, 120.0, **dict.fromkeys(REASONS, 1.0)))
-    assert len(said.message.splitlines()) == 4
 
 
 @pytest.mark.parametrize(
@@ -388,12 +369,7 @@ def test_the_larger_of_flag_and_sum_counts(see: Watch) -> None:
 def test_a_sum_that_was_reset_is_an_error_and_flags_stay_evidence(see: Watch) -> None:
     reset = see.throttling(at(120.0, 999.0, hw_thermal_s=0.0, reason_hw_power_brake=1.0))
     assert reset.outcome == "error"
-    told = (
-        "hw_thermal_s of gpu1 fell: the counter was reset, so its growth is not known: look "
-        "for "
-        "NVRM lines in `dmesg`"
-    )
-    assert reset.message.startswith(told)
+    assert reset.message.startswith("hw_thermal_s of gpu1 fell")
     assert reset.measured("gpu_power_brake")[GpuName(1)] == pytest.approx(25.0, abs=0.3)
 
 
@@ -459,9 +435,6 @@ def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
     said = see.heat(unchanged, always(**dict.fromkeys(names)))
     measurements = ("gpu_temperature_margin", "gpu_temperature", "gpu_power")
     assert said.skipped() == {(measurement, GpuName(1)) for measurement in measurements}
-    reasons = [words.text(body.reason) for body in said.written if isinstance(body, Skipped)]
-    assert reasons[0] == "the driver does not tell how near it is to its thermal limit: update it"
-    assert not [reason for reason in reasons if "_" in reason]
 
 
 def test_a_sensor_that_answers_with_an_error_is_not_one_that_is_not_offered(see: Watch) -> None:
@@ -630,22 +603,20 @@ def test_settings(see: Watch, change: Change, told: str | None) -> None:
     assert see.notes == []
 
 
-def test_what_was_set_from_the_start_is_a_note(see: Watch) -> None:
-    assert see.settings(always(reason_clocks_setting=1.0)).outcome == "pass"
-    assert [words.text(note) for note in see.notes] == [
-        (
-            "gpu1: its clocks are held at a value that somebody set (reason clocks-setting), "
-            "from the start"
-        )
-    ]
+HELD = at(125.0, 999.0, reason_clocks_setting=1.0)
+OWN_CLOCK = {"application_clock_mhz": 585.0, "sm_clock_mhz": 1590.0}
 
 
-def test_a_card_whose_application_clock_is_its_own_is_held_by_it_at_any_time(see: Watch) -> None:
-    change = at(125.0, 999.0, reason_clocks_setting=1.0)
-    said = see.settings(
-        lambda moment: {"application_clock_mhz": 585.0, "sm_clock_mhz": 1590.0, **change(moment)}
-    )
-    assert said.outcome == "pass"
+@pytest.mark.parametrize(
+    "change",
+    [
+        always(reason_clocks_setting=1.0),
+        # A card whose application clock is its own is held by it at any time.
+        lambda moment: {**OWN_CLOCK, **HELD(moment)},
+    ],
+)
+def test_what_was_set_from_the_start_is_a_note(see: Watch, change: Change) -> None:
+    assert (see.settings(change).outcome, len(see.notes)) == ("pass", 1)
 
 
 # --- readings that vanish ---
@@ -759,11 +730,7 @@ def test_the_link_under_load(see: Watch, change: Change, told: str | None) -> No
 def test_a_gpu_that_never_was_busy_proves_nothing_of_its_link(see: Watch) -> None:
     said = see.ask("pcie_link", samples(unchanged, always(utilisation=0.5)))
     assert said.outcome == "error"
-    told = (
-        "was never in full use while link_gen was sampled: run a profile with a burn, or a "
-        "longer one (BURN=120); gpu1 was never"
-    )
-    assert said.message.startswith(f"gpu1 {told}")
+    assert said.message.startswith("gpu1 was never in full use while link_gen was sampled")
     assert said.measured("gpu_link_gen") == {GpuName(0): 4.0}
 
 
@@ -845,11 +812,7 @@ def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watc
         "counters", samples(unchanged, lambda moment: {"ecc_uncorrected": 7.0, **reset(moment)})
     )
     assert said.outcome == "error"
-    told = (
-        "ecc_uncorrected of gpu1 fell: the counter was reset, so its growth is not known: look "
-        "for NVRM lines"
-    )
-    assert said.message.startswith(told)
+    assert said.message.startswith("ecc_uncorrected of gpu1 fell")
     assert said.measured("gpu_remapped_new") == {GpuName(0): 0.0, GpuName(1): 1.0}
     assert said.measured("gpu_ecc_uncorrected_new") == {GpuName(0): 0.0}
 
@@ -872,80 +835,26 @@ def test_a_part_of_a_sum_that_was_there_and_is_in_no_sample_is_an_error(see: Wat
     assert said.measured("gpu_remapped_new") == {GpuName(0): 0.0, GpuName(1): 1.0}
 
 
-@each("before, first, grown", [(7, 3.0, 0.0), (3, 3.0, 0.0), (1, 3.0, 2.0)])
+BARE = dict.fromkeys(COUNTED)
+
+
+@each(
+    "before, told, grown",
+    [
+        (7, {"ecc_uncorrected": 3.0}, {GpuName(1): 0.0}),
+        (3, {"ecc_uncorrected": 3.0}, {GpuName(1): 0.0}),
+        (1, {"ecc_uncorrected": 3.0}, {GpuName(1): 2.0}),
+        (None, BARE, {}),  # a card without counters owes none
+    ],
+)
 def test_errors_before_the_run_and_counters_that_the_driver_set_to_0_before_it_are_none_of_it(
-    before: int, first: float, grown: float
+    before: int | None, told: dict[str, float | None], grown: dict[Component, float]
 ) -> None:
-    counted = replace(device(1).counters or NO_COUNTERS, ecc_uncorrected=before)
-    seen = machine(device(0), device(1, counters=counted))
-    records = known(samples(unchanged, always(ecc_uncorrected=first)))
+    some = replace(device(1).counters or NO_COUNTERS, ecc_uncorrected=before)
+    seen = machine(device(0), device(1, counters=NO_COUNTERS if before is None else some))
+    records = known(samples(unchanged, always(**told)))
     watched = {gpu: records[gpu.name] for gpu in gpus(seen)}
     made = planned(seen, (GpuName(0), GpuName(1)), ("watch.counters",), "d")
     said = ask(made, "watch.counters", watch.test_counters, watched=watched)
-    assert said.measured("gpu_ecc_uncorrected_new")[GpuName(1)] == grown
-
-
-def test_a_card_without_counters_owes_none(tmp_path: Path) -> None:
-    seen = machine(device(0), device(1, counters=NO_COUNTERS))
-    bare = always(**dict.fromkeys(COUNTED))
-    path = write(tmp_path, GPU_TELEMETRY, samples(unchanged, bare))
-    watched = {
-        gpu: history
-        for gpu, history in zip(
-            gpus(seen), histories(read_segment(path).entries).values(), strict=True
-        )
-    }
-    made = planned(seen, (GpuName(0), GpuName(1)), ("watch.counters",), "d")
-    said = ask(made, "watch.counters", watch.test_counters, watched=watched)
-    assert said.outcome == "pass"
-    assert said.measured("gpu_ecc_uncorrected_new") == {GpuName(0): 0.0}
-
-
-# --- as a session runs them ---
-
-
-@pytest.fixture
-def session_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
-    made = Box(tmp_path, monkeypatch)
-    loads: list[tuple[float, Body]] = []
-    for name, begin, end in SPANS:
-        loads += [(begin, CheckStarted(name)), (end, CheckEnded(name, "pass", "", end - begin))]
-    loads.append((150.0, CheckStarted("burn.gpu_burn[tensor]")))  # which never ended
-    write(made.product.run_dir, "journal-load.jsonl", loads)
-    return made
-
-
-ALL = (
-    "watch.sampled",
-    "watch.throttling",
-    "watch.settings",
-    "watch.heat",
-    "watch.pcie_link",
-    "watch.counters",
-)
-
-
-def test_a_session_over_healthy_telemetry(session_box: Box) -> None:
-    write(session_box.product.run_dir, GPU_TELEMETRY, samples(unchanged, unchanged))
-    assert session_box.run("watch", name="host-after") == dict.fromkeys(ALL, "pass")
-    assert session_box.measured("gpu_sample_gap") == pytest.approx(
-        {GpuName(0): 0.2, GpuName(1): 0.2}
-    )
-
-
-def test_a_session_over_a_gpu_that_throttles_and_one_that_was_lost(session_box: Box) -> None:
-    brake = at(120.0, 121.0, reason_hw_power_brake=1.0)
-    write(
-        session_box.product.run_dir, GPU_TELEMETRY, samples(brake, unchanged, pause=(118.0, 999.0))
-    )
-    found = session_box.run("watch.sampled", "watch.throttling", name="host-after")
-    assert found == {"watch.sampled": "error", "watch.throttling": "fail"}
-    assert "gpu1 for 22.2 s" in session_box.ended()[0].message
-    assert session_box.measured("gpu_power_brake") == pytest.approx(
-        {GpuName(0): 1.0, GpuName(1): 0.0}
-    )
-
-
-def test_a_session_without_telemetry(session_box: Box) -> None:
-    assert session_box.run("watch", name="host-after") == dict.fromkeys(ALL, "error")
-    assert "gpu0, gpu1: no telemetry was recorded" in session_box.ended()[0].message
+    assert said.outcome == ("fail" if any(grown.values()) else "pass")
+    assert said.measured("gpu_ecc_uncorrected_new") == {GpuName(0): 0.0, **grown}
