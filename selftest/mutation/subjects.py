@@ -239,7 +239,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "noise": "noise | comparison clean_pairs",
         "queries": "queries | run/recall_nights",
         "reference_builder": "reference_builder | core/drift core/past",
-        "trend": "trend_report trend | reports/nights_report",
+        "trend": "trend | reports/nights_report",
     },
     "journal": {
         "packed_samples": "packed_samples",
