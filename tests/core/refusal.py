@@ -1,4 +1,4 @@
-"""Files that are refused, and why."""
+"""Files and calls that are refused, and why."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from acceptance.core.message import Message
 
 
 def refusal(read: Callable[[Path], object], path: Path, text: str, error: type[Exception]) -> str:
@@ -15,3 +17,14 @@ def refusal(read: Callable[[Path], object], path: Path, text: str, error: type[E
         read(path)
     assert str(refused.value).startswith(path.name)
     return str(refused.value)
+
+
+def refused(
+    kind: type[Exception], call: Callable[..., object], *given: object, **named: object
+) -> Message:
+    """The message of the error that a call ends with."""
+    with pytest.raises(kind) as error:
+        call(*given, **named)
+    message = getattr(error.value, "message", None)
+    assert isinstance(message, Message)
+    return message
