@@ -6,7 +6,7 @@ import compared_samples
 import drawn
 import pages
 from cases import each
-from test_junit import HOSTILE
+from hostile import TEXTS
 from thoroughness import some
 
 from acceptance.history.comparison import Comparison
@@ -102,6 +102,6 @@ def test_a_mark_is_a_word_and_colour_only_adds_to_it() -> None:
     assert "\x1b[1;31m" in worse
 
 
-@each("text", some(HOSTILE, 4))
+@each("text", some(TEXTS, 2))
 def test_hostile_text_is_harmless(text: str) -> None:
     drawn.assert_harmless(report(compared_samples.hostile(text)))

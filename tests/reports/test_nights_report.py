@@ -8,7 +8,7 @@ import drawn
 import pages
 import trend_reports
 from cases import each
-from test_junit import HOSTILE
+from hostile import TEXTS
 from thoroughness import some
 
 from acceptance.history import trend
@@ -139,7 +139,7 @@ def test_a_page_has_a_plot_for_each() -> None:
         assert word in pages.words(shown), "a sign's meaning"
 
 
-@each("text", some(HOSTILE, 4))
+@each("text", some(TEXTS, 2))
 @each("one", [True, False])
 def test_hostile_text_is_harmless(text: str, one: bool) -> None:
     drawn.assert_harmless(report(trend_reports.hostile(text), one=one))
