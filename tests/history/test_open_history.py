@@ -253,7 +253,7 @@ def test_the_history_of_an_older_rigproof_is_to_be_converted_first(out: Path) ->
     assert path.read_bytes() == b"anything"
     shutil.rmtree(out)
     out.write_text("a file")
-    assert refused(HistoryError, nights.open_history, out, MACHINE)
+    assert refused(HistoryError, nights.open_history, out, MACHINE).code == "history_out_of_reach"
 
 
 # --- two processes, a kill, a full disk ---

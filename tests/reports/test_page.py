@@ -186,11 +186,9 @@ MATRIX = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
 def test_the_machine_is_told_without_what_was_not_captured(
     inventory: dict[str, Any], matrix: Sequence[tuple[str, ...]], texts: list[str]
 ) -> None:
-    shown = render.render(samples.seen(samples.passing(), inventory, matrix))
-    told = words(page(shown))
+    told = words(page(render.render(samples.seen(samples.passing(), inventory, matrix))))
     assert [text for text in texts if text not in told] == []
     assert "None" not in told
-    assert ("Ways between" in shown) is bool(matrix)
 
 
 def test_a_page_without_an_inventory_is_a_page_that_runs_and_fetches_nothing() -> None:
