@@ -235,7 +235,7 @@ def test_a_file_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         full.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
         message = refused(BaselineUnsound, accept, tmp_path / "two", replace=True)
     assert message.code == "baseline_unwritten"
-    monkeypatch.setattr(baseline_file, "WAIT_S", 0.0)
+    monkeypatch.setattr(baseline_file, "WAIT_S", 0.01)
     with lock.hold(first.path.parent / ".lock", 0.0):
         message = refused(BaselineUnsound, accept, tmp_path / "two", replace=True)
     assert message.code == "baseline_locked"
