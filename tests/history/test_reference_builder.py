@@ -609,25 +609,33 @@ def test_what_a_counter_is_held_against(
     assert {name: getattr(counter, name) for name in due} == due
 
 
-def test_a_counter_that_broke_its_limit_is_the_night_before_but_gives_no_value() -> None:
+def grown(count: int, *nights: int) -> list[NightValue]:
+    """So many nights of a counter, which grew too fast on these."""
+    found = looks(map(float, range(count)))
+    return [replace(one, outside=number in nights) for number, one in enumerate(found)]
+
+
+@each(
+    "nights, of, before, off",
+    [
+        ([*looks([0.0, 1.0]), failed(600.0, 2)], REMAPPED, True, 1),
+        (grown(2, 1), "gpu_retired_pages", True, 1),
+        (grown(20, *range(0, 20, 2)), REMAPPED, False, 6),
+        (grown(30, 29), REMAPPED, True, 1),
+        (grown(30, 17), REMAPPED, False, 1),
+        (grown(30, 16), REMAPPED, False, 0),
+    ],
+    told=["it broke its limit", "the night before", *("in the last two weeks",) * 4],
+)
+def test_a_counter_remembers_on_which_nights_it_grew_too_fast(
+    nights: list[NightValue], of: str, before: bool, off: int
+) -> None:
+    made = past(nights, of=rule(of, "count"))
+    counter = known(made.counter)
+    assert (made.before, made.off) == (before, off)
+    assert counter.stood == [one.value for one in nights if not one.failed][-1]
+    assert (counter.repeats, counter.most) == (True, None)
     assert counted([failed(600.0, 0)], of=REMAPPED, today=103.0) is None
-    made = known(counted([*looks([0.0, 1.0]), failed(600.0, 2)], of=REMAPPED, today=103.0))
-    assert (known(made.counter).stood, made.before, made.off) == (1.0, True, 1)
-
-
-def test_a_counter_remembers_the_night_before() -> None:
-    found = looks([1.0, 2.0])
-    found[1] = replace(found[1], outside=True)
-    made = known(counted(found, of="gpu_retired_pages", today=102.0))
-    assert (made.before, known(made.counter).repeats) == (True, True)
-    assert known(made.counter).most is None
-
-
-def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
-    counts = looks(map(float, range(20)))
-    grew = [replace(one, outside=number % 2 == 0) for number, one in enumerate(counts)]
-    made = known(counted(grew, of=REMAPPED, today=120.0))
-    assert (made.off, made.before) == (6, False)
 
 
 # --- whatever the nights are ---
@@ -655,12 +663,3 @@ def test_any_nights_give_a_past_that_holds_their_own_median(
     )
     if made.level is not None:
         assert not made.level.bounds.beyond(statistics.median(values[-28:]))
-
-
-@each("ago, counted", [(1, 1), (13, 1), (14, 0)])
-def test_nights_on_which_a_counter_grew_too_fast_are_counted_in_the_last_two_weeks(
-    ago: int, counted: int
-) -> None:
-    found = looks([5.0] * 30)
-    found[-ago] = replace(found[-ago], outside=True)
-    assert past(found, of=rule("gpu_remapped_corrected", "count")).off == counted
