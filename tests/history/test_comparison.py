@@ -234,6 +234,8 @@ def test_runs_that_measured_nothing_in_common_are_named_by_their_place() -> None
     found = compare([first, *other, last], BOOK)
     assert (found.unrelated, found.proves_nothing) == ((1,), True)
     assert (two({}).unrelated, two({}).proves_nothing) == ((), False)
+    nothing = without(journals.plan(journals.check("link.copy", rate())), Gpu(0))
+    assert compare([nothing, first], BOOK).unrelated == (1,)
 
 
 def test_what_failed_and_was_not_made_again_is_not_proved_to_be_better() -> None:
@@ -246,6 +248,10 @@ def test_what_failed_and_was_not_made_again_is_not_proved_to_be_better() -> None
     assert (found.not_repeated, found.worse, found.proves_nothing) == (("cpu.gemm",), False, True)
     again = compare([failed, failed], BOOK)
     assert (again.not_repeated, again.proves_nothing) == ((), False)
+    once = compare([failed, failed, run(journals.plan(copies), slow)], BOOK)
+    assert once.not_repeated == ("cpu.gemm",)
+    bare = journals.plan(journals.check("cpu.gemm", due))
+    assert compare([failed, run(bare, slow)], BOOK).not_repeated == ()
 
 
 # --- several runs ---
