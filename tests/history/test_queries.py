@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from cases import each
 from nights import COPY, ERA, night, seen
 
@@ -79,6 +80,12 @@ def test_what_broke_its_limit_and_what_was_outside_is_marked() -> None:
     )
 
 
+def test_nights_that_measured_the_same_are_told_in_their_order_between_others() -> None:
+    first, other, last = (night(number, float(number)) for number in range(3))
+    (series,) = trends([first, other, msgspec.structs.replace(last, series=first.series)])
+    assert [point.value for point in series.points] == [0.0, 1.0, 2.0]
+
+
 def test_another_era_and_another_part_are_told_apart() -> None:
     other = COPY._replace(serial="GPU-b")
     nights = [
@@ -115,6 +122,7 @@ def test_the_first_nights_and_the_last_ones(asked: dict[str, int], due: Sequence
 def test_nights_of_another_era_between_are_none_of_this_one() -> None:
     nights = [night(n, float(n), era=NEWER if n % 3 else ERA) for n in range(12)]
     assert values(nights, after=1, first=1, last=2) == [3.0, 6.0, 9.0]
+    assert list(queries.night_values([night(1)], None, first=1, last=1)) == [COPY.part]
     assert queries.night_values([night(1)], None, first=1, last=1, only=["copy_d2h"]) == {}
     assert (trends([night(1, None)]), seen([night(1, None)])) == ((), {})
 
