@@ -204,6 +204,7 @@ def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
     plain["memory"]["dimms"] = []
     assert "dimm" in born(plain).looked
     assert born({"disks": [disk()]}).looked == ("disk",)
+    assert born({"links": []}).looked == ("net",)
 
 
 def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
