@@ -11,34 +11,31 @@ from typing import Any, TypeVar
 import msgspec
 
 from acceptance.core import regular_file
+from acceptance.core.message import SetupError
 
 _PACKAGE = Path(__file__).resolve().parent
-
-
-class DataFileError(Exception):
-    """One of rigproof's own data files is missing or wrong; the message names file and entry."""
 
 
 def locate(name: str) -> Path:
     """The path of a data file or folder: "models", "machines", "profiles.toml", ...
 
-    Works in a wheel and in a checkout. Raises DataFileError where neither has it.
+    Works in a wheel and in a checkout. Raises SetupError where neither has it.
     """
     for root in (_PACKAGE / "_fixtures", _PACKAGE.parent / "fixtures"):
         if (root / name).exists():
             return root / name
-    raise DataFileError(f"rigproof's own data file {name!r} is missing: install rigproof again")
+    raise SetupError(f"rigproof's own data file {name!r} is missing: install rigproof again")
 
 
 def deployment(name: str) -> Path:
     """The path of a file for another engine, such as "slurm/job".
 
-    Works in a wheel and in a checkout. Raises DataFileError where neither has it.
+    Works in a wheel and in a checkout. Raises SetupError where neither has it.
     """
     for root in (_PACKAGE / "_source" / "deploy", _PACKAGE.parent / "deploy"):
         if (root / name).exists():
             return root / name
-    raise DataFileError(f"rigproof's own file {name!r} is missing: install rigproof again")
+    raise SetupError(f"rigproof's own file {name!r} is missing: install rigproof again")
 
 
 Shape = TypeVar("Shape")
@@ -53,9 +50,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return tomllib.loads(text.decode("utf-8"))
 
 
-def read(
-    path: Path, shape: type[Shape], error: Callable[[str], Exception] = DataFileError
-) -> Shape:
+def read(path: Path, shape: type[Shape], error: Callable[[str], Exception] = SetupError) -> Shape:
     """The content of a TOML file, as a `shape`.
 
     Raises the exception made by `error`, with one sentence that names the file, where the file
@@ -67,7 +62,7 @@ def read(
         raise error(f"{path.name}: {refusal}") from refusal
 
 
-def read_table(path: Path, error: Callable[[str], Exception] = DataFileError) -> dict[str, Any]:
+def read_table(path: Path, error: Callable[[str], Exception] = SetupError) -> dict[str, Any]:
     """The content of a TOML file, which nobody may alter. Raises as `read` does."""
     try:
         return _parsed(regular_file.read(path, regular_file.SMALL_RECORD))

@@ -26,11 +26,11 @@ import fake_driver
 from rich.console import Console
 from rig import Rig
 
+from acceptance.core.message import SetupError, UserError
 from acceptance.journal import clock, provenance
 from acceptance.process.deadline import Deadline
 from acceptance.run import lock
 from acceptance.station.image import build
-from acceptance.station.image.engine import ImageError
 from selftest import clean, disk, interruption, programs, results, sensitivity, tampering, year
 from selftest.alarms import false_alarms
 from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
@@ -133,10 +133,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(given, faults)
     except (
         lock.MachineBusy,
-        lock.LockError,
+        UserError,
         CatalogueError,
         NotHere,
-        ImageError,
+        SetupError,
         ImageTrouble,
         BesideError,
     ) as error:
@@ -152,7 +152,7 @@ def _alone(out: Path) -> Iterator[None]:
     """The machine for itself: what is played here has a lock of its own, and would spoil a real
     run.
 
-    Raises Busy and LockError.
+    Raises Busy and UserError.
     """
     with lock.MachineLock() as held:
         before = held.last_run()

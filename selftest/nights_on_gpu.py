@@ -21,7 +21,7 @@ from pathlib import Path
 
 from acceptance.core.limit import number
 from acceptance.history import baseline_file, night_file, nights, queries
-from acceptance.history.errors import BaselineUnsound, HistoryError
+from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night
 from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, run_folder
@@ -95,7 +95,7 @@ class NoBaselineRun(Exception):
 def since_baseline(out: Path, machine_id: str) -> list[Night]:
     """The run that is the baseline, and the nights after it that measured something.
 
-    Raises HistoryError, BaselineUnsound, or NoBaselineRun.
+    Raises HistoryError, or NoBaselineRun.
     """
     baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
@@ -116,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         return _nights(argv)
-    except (HistoryError, BaselineUnsound, NoBaselineRun) as error:
+    except (HistoryError, NoBaselineRun) as error:
         print(error, file=sys.stderr)
     except subprocess.TimeoutExpired:
         print(f"a run was ended after {LIMIT_S:.0f} s", file=sys.stderr)

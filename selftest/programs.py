@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.run import missing_programs
 from acceptance.station.image import engine
@@ -30,7 +31,7 @@ def missing(*, engine_needed: bool) -> Iterator[str]:
     if engine_needed:
         try:
             engine.find()
-        except engine.ImageError as error:
+        except SetupError as error:
             yield str(error)
 
 

@@ -15,6 +15,7 @@ from acceptance.core.machine_facts import (
     PartChange,
     PartKind,
 )
+from acceptance.core.message import SetupError
 
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
 # Changes without a value of their own, so that tonight's cannot be distinguished from last night's.
@@ -78,9 +79,9 @@ def _problems(book: ChangeBook) -> Iterator[str]:
 def read(path: Path) -> ChangeBook:
     """The rules of a file.
 
-    Raises DataFileError if anything is wrong, and for a fact without a rule for each change.
+    Raises SetupError if anything is wrong, and for a fact without a rule for each change.
     """
     book = resources.read(path, ChangeBook)
     for problem in _problems(book):
-        raise resources.DataFileError(f"{path.name}: {problem}")
+        raise SetupError(f"{path.name}: {problem}")
     return book

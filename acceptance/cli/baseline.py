@@ -66,7 +66,7 @@ def accept(
 
     `out` defaults to the parent of the run's folder.
 
-    Raises BaselineRefused, BaselineUnsound, JournalError or DataFileError.
+    Raises WordedUserError, HistoryError, JournalError or SetupError.
     """
     book = noise.read(resources.locate("noise.toml"))
     done = baseline_file.accept(
@@ -91,7 +91,7 @@ def show(
 ) -> None:
     """Print the baseline of this machine.
 
-    Raises BaselineRefused if there is none, and BaselineUnsound.
+    Raises WordedUserError if there is none, and HistoryError.
     """
     machine_id = clock.machine_id(root)
     found = baseline_file.require(out, machine_id)

@@ -13,6 +13,7 @@ import msgspec
 from acceptance.cli import closing, options, stdout
 from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import ENGLISH
+from acceptance.core.message import UserError
 from acceptance.expect import site_sheets
 from acceptance.journal import run as journal_run
 from acceptance.reports import plain_json, report_terminal
@@ -27,10 +28,6 @@ _AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)([KM
 _SUFFIX = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _MOST = 1e18
 _LEAST = 1e6  # a smaller number without a suffix or an exponent is a slip: 7 for 7B
-
-
-class NoCapacity(Exception):
-    """The run says nothing of training; the message is one sentence."""
 
 
 def amount(text: str) -> float:
@@ -96,8 +93,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the card of a run; returns 3 where the run's evidence is incomplete, else 0.
 
-    Raises NoCapacity where neither the run nor the question has a GPU, JournalError
-    or DataFileError.
+    Raises UserError where neither the run nor the question has a GPU, JournalError
+    or SetupError.
     """
     language = closing.language_of(args)
     found = journal_run.read(args.run_dir)
@@ -115,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         checkpoint_every=args.checkpoint_every,
     )
     if not told.gpus:
-        raise NoCapacity(
+        raise UserError(
             f"{args.run_dir}: this run tested no GPU, so it says nothing of training: give the "
             "folder of one that did"
         )

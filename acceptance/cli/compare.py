@@ -10,6 +10,7 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import UserError
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
@@ -54,19 +55,15 @@ def run(args: argparse.Namespace) -> int:
 MAX_RUNS = 26  # runs: each gets a letter
 
 
-class NoComparison(Exception):
-    """The given runs cannot be compared; the message is one sentence."""
-
-
 def _comparable(folders: Sequence[Path]) -> None:
-    """Raise NoComparison for fewer than two runs, more than MAX_RUNS, or one run given twice."""
+    """Raise UserError for fewer than two runs, more than MAX_RUNS, or one run given twice."""
     if not 2 <= len(folders) <= MAX_RUNS:
         given = "1 run was" if len(folders) == 1 else f"{len(folders)} runs were"
-        raise NoComparison(f"{given} given: give the folders of 2 to {MAX_RUNS} runs")
+        raise UserError(f"{given} given: give the folders of 2 to {MAX_RUNS} runs")
     known: dict[Path, Path] = {}
     for folder in folders:
         if same := known.get(folder.resolve()):
-            raise NoComparison(
+            raise UserError(
                 f"{folder} and {same} are the same run: give another one to compare it with"
             )
         known[folder.resolve()] = folder
@@ -92,8 +89,8 @@ def show(
 ) -> Comparison:
     """Compare runs, print the comparison, and write it to `page` if one is given.
 
-    `everything` also shows differences within the noise. Raises NoComparison, JournalError
-    and DataFileError.
+    `everything` also shows differences within the noise. Raises UserError, JournalError
+    and SetupError.
     """
     _comparable(folders)
     found = comparison.compare(

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 def script(shell: str) -> str:
     """The completion for one of SHELLS, made of the parser with all its verbs.
 
-    Raises ProfileError where the shipped profiles cannot be read.
+    Raises UserError where the shipped profiles cannot be read.
     """
     whole = command_line.parser((), whole=True)
     values = {

@@ -7,87 +7,59 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acceptance import resources
-from acceptance.cli import capacity, compare, fleet_report, history
-from acceptance.cli.read import NoRecording
+from acceptance.core.message import SetupError, UserError
 from acceptance.expect import (
     collected,
-    site_families,
     site_sheets,
 )
-from acceptance.fleet import acceptances, due, kubernetes, parquet, slurm
-from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
+from acceptance.history.errors import HistoryError
 from acceptance.journal import ownership, reader, segment
-from acceptance.machine import gpu_selection, machine_file
-from acceptance.notify import targets
-from acceptance.notify.schedule import installation
-from acceptance.observe import draft, sysfs
+from acceptance.observe import sysfs
 from acceptance.process import command
-from acceptance.reports import languages
 from acceptance.run import (
     lock,
-    planning,
-    profile,
-    safe_folder,
     signals,
     signature,
-    site_collection,
-    supervisor,
 )
-from acceptance.station import base, gpu_grant
-from acceptance.station.image.engine import ImageError
 from acceptance.wording import words
-from acceptance.wording.po_file import BrokenCatalogue
+from acceptance.wording.errors import WordedError, WordedUserError
 
 # A mistake in the user's arguments or files: exit code 2.
 USER_ERRORS: tuple[type[BaseException], ...] = (
-    machine_file.MachineFileError,
+    UserError,
     site_sheets.SiteSheetError,
     collected.PlanError,
-    profile.ProfileError,
-    site_families.SiteFileError,
-    safe_folder.FolderError,
-    site_collection.SiteMistakes,
-    gpu_selection.SelectionError,
-    base.StationError,
-    supervisor.OutputError,
+    UserError,
+    UserError,
+    UserError,
+    WordedUserError,
+    UserError,
     lock.MachineBusy,
-    lock.LockError,
-    draft.DraftError,
-    languages.UnknownLanguage,
+    UserError,
+    UserError,
     reader.NoRun,
     signature.SignatureError,
-    NoRecording,
-    capacity.NoCapacity,
-    compare.NoComparison,
-    history.NoHistory,
-    fleet_report.NoFleet,
-    BaselineRefused,
-    targets.TargetError,
-    installation.ScheduleError,
-    due.DueError,
-    acceptances.AcceptanceError,
-    slurm.SlurmError,
-    due.LocationsError,
-    parquet.NoDuckdb,
-    kubernetes.ManifestError,
+    UserError,
+    UserError,
+    UserError,
+    WordedUserError,
+    UserError,
+    WordedUserError,
+    WordedUserError,
+    WordedUserError,
 )
 # A fault of rigproof or the machine: exit code 3, and the machine stays unjudged.
 SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     signals.UserInterrupt,
     command.CommandError,
-    slurm.SubmissionError,
+    WordedError,
     segment.JournalError,
-    planning.PreparationError,
-    ImageError,
-    gpu_grant.GrantError,
-    resources.DataFileError,
-    BrokenCatalogue,
+    SetupError,
+    WordedError,
+    SetupError,
     sysfs.SysfsError,
-    BaselineUnsound,
     HistoryError,
-    parquet.NightFileError,
-    kubernetes.KubernetesError,
+    WordedError,
 )
 
 

@@ -18,9 +18,9 @@ from acceptance.cli import (
     fleet_slurm,
     options,
 )
-from acceptance.cli.fleet_report import NoFleet
 from acceptance.core.exit_code import FAIL
 from acceptance.core.language import Language
+from acceptance.core.message import UserError
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import comparison, due, night, parquet, reader_file
 from acceptance.fleet.night import Judged, Row
@@ -31,6 +31,7 @@ from acceptance.reports import report_terminal
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
+from acceptance.wording.errors import WordedError
 
 Locations = Mapping[str, Mapping[str, str]]
 _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
@@ -159,8 +160,8 @@ def _fail_on(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
-    Raises DueError, LocationsError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit`
+    Raises WordedUserError, SignatureError where the signers cannot be read, WordedUserError,
+    WordedError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit`
     raise.
     """
     verbs = {
@@ -198,7 +199,7 @@ def _collect(args: argparse.Namespace, screen: Terminal, language: Language) -> 
         parquet.require()
     now = datetime.now(UTC)
     kept: Mapping[str, Row] = {}
-    with contextlib.suppress(parquet.NightFileError):  # raised again, when all is judged and shown
+    with contextlib.suppress(WordedError):  # raised again, when all is judged and shown
         kept = fleet_accept.kept_rows(args.out)  # a FAIL whose verdict was removed since
     # Kept nights have what came before; without them it is read again.
     count = 1 if args.out is not None else comparison.NIGHTS
@@ -232,17 +233,19 @@ def _submit(args: argparse.Namespace, screen: Terminal, language: Language) -> i
 
 
 def _refuse_other_options(args: argparse.Namespace) -> None:
-    """Raise NoFleet where an option was given that only another engine has."""
+    """Raise UserError where an option was given that only another engine has."""
     engine = "slurm" if args.slurm is not None else "kubernetes"
     if engine == "kubernetes" and args.accept:
-        raise NoFleet("arguments for accept stand in your kustomization: leave out what follows --")
+        raise UserError(
+            "arguments for accept stand in your kustomization: leave out what follows --"
+        )
     for name, module in _ENGINES.items():
         own = argparse.ArgumentParser(add_help=False)
         module.arguments(own)
         for option, default in vars(own.parse_args([])).items():
             if name != engine and getattr(args, option) != default:
                 own_option = "--" + option.replace("_", "-")
-                raise NoFleet(
+                raise UserError(
                     f"{own_option} is an option of --{name}: leave it out with --{engine}"
                 )
 

@@ -11,11 +11,11 @@ from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.fleet import acceptances, comparison, night, parquet, reader_file, verdicts
-from acceptance.fleet.acceptances import AcceptanceError
 from acceptance.fleet.night import History, Row, Standing
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +70,8 @@ def failures_arguments(parser: argparse.ArgumentParser) -> None:
 def accept(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Accept the FAILs of a machine that stand; returns 0.
 
-    Raises AcceptanceError where there is nothing to accept or no reason, SignatureError,
-    CommandError, JournalError, NoDuckdb and NightFileError.
+    Raises WordedUserError where there is nothing to accept or no reason, SignatureError,
+    CommandError, JournalError, WordedUserError and WordedError.
     """
     if args.sign is not None:
         signature.require(args.sign)
@@ -80,14 +80,14 @@ def accept(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     places = [folder / args.name for folder in folders if (folder / args.name).is_dir()]
     if not places:
         where = ", ".join(map(str, folders))
-        raise AcceptanceError("fleet_accept_unknown", machine=args.name, folders=where)
+        raise WordedUserError("fleet_accept_unknown", machine=args.name, folders=where)
     found = verdicts.collect(folders, now, now)
     kept = kept_rows(args.nights)
     day = timedelta(days=1)
     judged = night.judge(found, [args.name], now, day, kept=kept)
     runs = failed_runs(judged.due[0], History.of(found, args.name, now, None, signed=False))
     if not runs:
-        raise AcceptanceError("fleet_accept_no_fail", machine=args.name)
+        raise WordedUserError("fleet_accept_no_fail", machine=args.name)
     path, made = acceptances.write(places[0], args.name, runs, args.reason, args.sign)
     screen.say_messages(map(made.of, runs))
     screen.path(str(path))
@@ -108,7 +108,7 @@ def failed_runs(standing: Standing, history: History) -> list[str]:
 
 
 def kept_rows(folder: Path | None) -> dict[str, Row]:
-    """The last row of each machine in the kept nights. Raises NoDuckdb, NightFileError."""
+    """The last row of each machine in the kept nights. Raises WordedUserError, WordedError."""
     if folder is None or not folder.is_dir():
         return {}
     found: dict[str, Row] = {}

@@ -17,6 +17,7 @@ from acceptance.fleet.kubernetes import Refusal
 from acceptance.fleet.night import Standing
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Submit a Job for each node; returns 0, or 3 where a node could not be submitted.
 
-    Raises DueError, ManifestError, KubernetesError, CommandError.
+    Raises WordedUserError, WordedError, CommandError.
     """
     _refuse_unused(args)
     names = due.read(args.due) if args.due else None
@@ -106,7 +107,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
 
 
 def _refuse_unused(args: argparse.Namespace) -> None:
-    """Raise ManifestError where an option would do nothing without verdicts."""
+    """Raise WordedUserError where an option would do nothing without verdicts."""
     given = {
         "--label": args.label,
         "--taint": args.taint,
@@ -115,7 +116,7 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     }
     option = next((name for name, is_given in given.items() if is_given), None)
     if option and not args.verdicts:
-        raise kubernetes.ManifestError("kubernetes_no_verdicts", option=option)
+        raise WordedUserError("kubernetes_no_verdicts", option=option)
 
 
 def marks(
@@ -138,12 +139,12 @@ def judge(
 ) -> dict[str, Standing]:
     """What the verdicts of each machine count as, which the readers on the nodes are told.
 
-    Raises ManifestError where a folder cannot be read: its nodes would all be tested again.
+    Raises WordedUserError where a folder cannot be read: its nodes would all be tested again.
     """
     age = timedelta(hours=args.fresh)
     found = verdicts.collect(args.verdicts, now, now - age, args.signer)
     if lost := next((one.message for one in found.troubles if one.machine is None), None):
-        raise kubernetes.ManifestError(lost.code, **lost.values)
+        raise WordedUserError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)
     if not args.dry_run:
         screen.say_messages(reader_file.write(args.verdicts, judged), "yellow")

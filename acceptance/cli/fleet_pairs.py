@@ -13,10 +13,9 @@ from typing import Any
 
 from acceptance import resources
 from acceptance.cli import options
-from acceptance.cli.fleet_report import NoFleet
 from acceptance.core.language import Language
 from acceptance.core.limit import MIB
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import due, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest
@@ -144,8 +143,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Test the pairs round by round and name what is bad; returns the exit code.
 
-    Raises NoFleet, DueError, LocationsError, SlurmError, CommandError, JournalError where the file
-    cannot be written, and DataFileError.
+    Raises UserError, WordedUserError, WordedUserError, CommandError, JournalError where the file
+    cannot be written, and SetupError.
     """
     launcher = _launcher(args)
     nodes = _nodes(args)
@@ -155,7 +154,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
         try:
             args.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise NoFleet(f"--out {args.out} cannot be made: {error.strerror}") from error
+            raise UserError(f"--out {args.out} cannot be made: {error.strerror}") from error
     began = datetime.now(UTC)
     judged = pair_tests.judge(nodes, (), limits)
     round_ = 0
@@ -168,7 +167,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
                 batch = now[begin : begin + args.at_once]
                 new = _test(args, launcher, batch, round_, addresses)
                 if same := pair_tests.one_machine((*judged.tests, *new)):
-                    raise NoFleet(
+                    raise UserError(
                         f"{same.first} and {same.second} are one machine ({same.said}): name each "
                         "machine once"
                     )
@@ -193,33 +192,35 @@ def _launcher(args: argparse.Namespace) -> tuple[str, ...]:
     try:
         found = tuple(shlex.split(template))
     except ValueError as error:
-        raise NoFleet(f"--launch {template}: {error}") from error
+        raise UserError(f"--launch {template}: {error}") from error
     if not found or not any(NODE in one for one in found):
-        raise NoFleet(f"--launch {template}: write {NODE} where the node's name belongs")
+        raise UserError(f"--launch {template}: write {NODE} where the node's name belongs")
     return (command.find(found[0], "slurm-client" if args.slurm else None), *found[1:])
 
 
 def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
     allocation = os.environ.get(_ALLOCATION)
     if args.slurm and not allocation:
-        raise NoFleet("--slurm needs an allocation: salloc --nodes=N rigproof fleet pairs --slurm")
+        raise UserError(
+            "--slurm needs an allocation: salloc --nodes=N rigproof fleet pairs --slurm"
+        )
     if args.nodes is None:
         if not args.slurm or allocation is None:
-            raise NoFleet("name the nodes: give a file with one on each line")
+            raise UserError("name the nodes: give a file with one on each line")
         found = slurm.expand(allocation)
     else:
         found = due.read(args.nodes)
     if len(found) < 2:
-        raise NoFleet(f"{found[0]} is the only node: a pair needs two")
+        raise UserError(f"{found[0]} is the only node: a pair needs two")
     return found
 
 
 def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]:
-    """Where the others reach each node. Raises LocationsError."""
+    """Where the others reach each node. Raises WordedUserError."""
     places = {} if args.locations is None else due.read_locations(args.locations)
     found = {node: places.get(node, {}).get(_ADDRESS) for node in nodes}
     if args.locations is not None and not any(found.values()):
-        raise NoFleet(
+        raise UserError(
             f"--locations {args.locations} has no address of a node: give the columns `machine`, "
             f"with names such as {nodes[0]}, and `{_ADDRESS}`"
         )
@@ -227,7 +228,7 @@ def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]
     for node in nodes:
         address = found[node] or node
         if address in nodes_at:
-            raise NoFleet(f"{nodes_at[address]} and {node} have one address: {address}")
+            raise UserError(f"{nodes_at[address]} and {node} have one address: {address}")
         nodes_at[address] = node
     return {node: address for address, node in nodes_at.items()}
 

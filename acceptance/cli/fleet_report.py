@@ -10,6 +10,7 @@ from pathlib import Path
 from acceptance import resources
 from acceptance.cli import options
 from acceptance.core.language import Language
+from acceptance.core.message import UserError
 from acceptance.fleet import comparison, night, parquet, report, verdicts
 from acceptance.fleet.night import Judged, NightTable, Row
 from acceptance.fleet.report import FleetReport
@@ -21,10 +22,6 @@ from acceptance.reports import report_terminal
 from acceptance.reports.page import report_page
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
-
-
-class NoFleet(Exception):
-    """The arguments name no fleet, or do not go together; the message says what to give."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,13 +58,13 @@ def show(
     """Write and print the report, and return it.
 
     `due` names the machines that are due, None all that are there; `locations` is what the site
-    tells of them. Raises NoFleet, TargetError, NoDuckdb, NightFileError, and JournalError where a
+    tells of them. Raises UserError, WordedUserError, WordedError, and JournalError where a
     file cannot be written.
     """
     if bool(args.folders) == (args.nights is not None):
-        raise NoFleet("give the FOLDER of the verdicts, or --nights with the kept nights")
+        raise UserError("give the FOLDER of the verdicts, or --nights with the kept nights")
     if args.nights is not None and args.signer is not None:
-        raise NoFleet("--signer is for verdicts in folders: `fleet collect` holds nights to it")
+        raise UserError("--signer is for verdicts in folders: `fleet collect` holds nights to it")
     targets.read(args.textfile)
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
     nights: Mapping[str, NightTable]
@@ -75,7 +72,7 @@ def show(
         nights = parquet.read_last(args.nights, comparison.NIGHTS + 1)
         if not nights:
             where = f"{args.nights} holds no night"
-            raise NoFleet(f"{where}: give the folder of `rigproof fleet collect --out`")
+            raise UserError(f"{where}: give the folder of `rigproof fleet collect --out`")
         found = report.of_nights(nights, due, now, fresh)
     else:
         read, judged, nights = judge_folders(args, due, now, nights=comparison.NIGHTS)

@@ -25,7 +25,7 @@ from acceptance.fleet.verdicts import MachineVerdict
 from acceptance.process.command import CommandError
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
-from acceptance.wording.errors import said
+from acceptance.wording.errors import WordedError, WordedUserError, said
 
 LOCAL = Path("/var/lib/rigproof")
 _MINUTES = 120
@@ -113,7 +113,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tuple[int, Judged]:
     """Drain, undrain, release and submit; returns 0 or 3, and the verdicts of the chosen nodes.
 
-    Raises SlurmError, SubmissionError, CommandError.
+    Raises WordedUserError, WordedError, CommandError.
     """
     _refuse_unused(args)
     at_once = None
@@ -139,13 +139,13 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tu
 
 
 def _refuse_unused(args: argparse.Namespace) -> None:
-    """Raise SlurmError where an option is missing, or would do nothing."""
+    """Raise WordedUserError where an option is missing, or would do nothing."""
     if args.runtime != "host" and not args.image:
-        raise slurm.SlurmError("slurm_no_image", runtime=args.runtime)
+        raise WordedUserError("slurm_no_image", runtime=args.runtime)
     if args.runtime == "host" and args.image:
-        raise slurm.SlurmError("slurm_unused_image")
+        raise WordedUserError("slurm_unused_image")
     if args.wait_minutes is not None and not args.wait:
-        raise slurm.SlurmError("slurm_unused_minutes")
+        raise WordedUserError("slurm_unused_minutes")
 
 
 def _job(args: argparse.Namespace) -> Job:
@@ -154,7 +154,7 @@ def _job(args: argparse.Namespace) -> Job:
     try:
         logs.mkdir(exist_ok=True)
     except OSError as error:
-        raise slurm.SlurmError("slurm_folder", path=str(folder), why=error.strerror) from error
+        raise WordedUserError("slurm_folder", path=str(folder), why=error.strerror) from error
     return Job(
         resources.deployment("slurm/job"),
         folder,
@@ -170,7 +170,7 @@ def _job(args: argparse.Namespace) -> Job:
 
 
 def _chosen(args: argparse.Namespace, reservation: Reservation | None) -> tuple[str, ...]:
-    """The nodes that are due. Raises SlurmError where Slurm or the reservation has not all."""
+    """The nodes that are due. Raises WordedUserError where Slurm or the reservation has not all."""
     all_nodes = tuple(one.name for one in slurm.nodes(args.partition))
     there = all_nodes if reservation is None else reservation.nodes
     if args.nodes is None:
@@ -178,7 +178,7 @@ def _chosen(args: argparse.Namespace, reservation: Reservation | None) -> tuple[
     asked = slurm.expand(args.nodes)
     if strangers := [name for name in asked if name not in there]:
         named = None if reservation is None else reservation.name
-        raise slurm.SlurmError("slurm_unknown_nodes", nodes=", ".join(strangers), reservation=named)
+        raise WordedUserError("slurm_unknown_nodes", nodes=", ".join(strangers), reservation=named)
     return asked
 
 
@@ -293,7 +293,7 @@ class _Fleet:
         """Wait for the jobs of these nodes until each has ended or cannot start, or to the limit.
 
         A job that waits for a node that is away cannot start, nor one whose reason does not pass.
-        `at_once` is how many the licence lets run. Raises SubmissionError.
+        `at_once` is how many the licence lets run. Raises WordedError.
         """
         began, limit_s, stuck_since = time.monotonic(), 0.0, dict[str, float]()
         for seconds in slurm.waits():
@@ -355,18 +355,18 @@ class _Fleet:
     def patiently(self, read: Callable[[], Answer]) -> Answer:
         """What Slurm answers; where it refuses, it is asked again after growing pauses.
 
-        Raises SubmissionError, which names the jobs that stay submitted.
+        Raises WordedError, which names the jobs that stay submitted.
         """
         for pause_s in _PAUSES_S:
-            with contextlib.suppress(slurm.SlurmError, CommandError):
+            with contextlib.suppress(WordedUserError, CommandError):
                 return read()
             time.sleep(pause_s)
         try:
             return read()
-        except (slurm.SlurmError, CommandError) as error:
+        except (WordedUserError, CommandError) as error:
             jobs = tuple(f"{node} ({job})" for node, job in self.unfinished.items())
             tries = len(_PAUSES_S) + 1
-            raise slurm.SubmissionError(
+            raise WordedError(
                 "slurm_unread", why=said(error), tries=tries, jobs=Listed(jobs) if jobs else None
             ) from error
 
@@ -440,7 +440,7 @@ class _Fleet:
         """What Slurm answers; None where it refused, which is said and hinders no other node."""
         try:
             return act()
-        except (slurm.SlurmError, CommandError) as error:
+        except (WordedUserError, CommandError) as error:
             self.refused.append(of)
             why = words.text(said(error), self.language)
             self.screen.say(self.language("{label}: {text}", label=of, text=why), "red")

@@ -14,12 +14,12 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.nearest import nearest
 from acceptance.history import baseline_file, location, night_file, nights, noise, retention
 from acceptance.history import export as history_export
 from acceptance.history.baseline_file import Baseline
-from acceptance.history.errors import BaselineUnsound
+from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night
 from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
@@ -95,17 +95,17 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
-        raise NoHistory(
+        raise UserError(
             "--keep-days and --keep-gib say what stays when something is removed: give "
             "--prune as well"
         )
     convert = args.measurement == CONVERT
     if convert and (args.component or args.nights or args.page or args.export or args.prune):
-        raise NoHistory("`history convert` takes --out and --machine-id alone: leave the rest away")
+        raise UserError("`history convert` takes --out and --machine-id alone: leave the rest away")
     if args.page and (args.export or args.prune):
-        raise NoHistory("--page goes with looking at the history: leave --export and --prune away")
+        raise UserError("--page goes with looking at the history: leave --export and --prune away")
     if args.prune and (args.measurement or args.component or args.nights):
-        raise NoHistory(
+        raise UserError(
             "--prune goes by whole runs: leave MEASUREMENT, --component and --nights away"
         )
     histories = HistoryCommand(args, screen, language)
@@ -124,13 +124,6 @@ CONVERT = "convert"  # in place of a measurement; goes with the next release
 _NEAR = 5  # similar names offered for an unknown one
 
 
-class NoHistory(Exception):
-    """There is no history to show, or the options do not fit together.
-
-    The message is one sentence.
-    """
-
-
 class HistoryCommand:
     """Actions on the history of one machine in one output folder."""
 
@@ -144,7 +137,7 @@ class HistoryCommand:
     def show(self) -> None:
         """Print the nights, and write them to a page if one is wanted.
 
-        Raises NoHistory, HistoryError, DataFileError, or JournalError for a page that cannot be
+        Raises UserError, HistoryError, SetupError, or JournalError for a page that cannot be
         written.
         """
         asked = self._asked
@@ -189,7 +182,7 @@ class HistoryCommand:
     def export(self) -> None:
         """Write every value to standard output.
 
-        Raises NoHistory or HistoryError, and OSError when standard output is closed.
+        Raises UserError or HistoryError, and OSError when standard output is closed.
         """
         asked = self._asked
         for line in history_export.export_rows(
@@ -202,7 +195,7 @@ class HistoryCommand:
             sys.stdout.buffer.write(line)
 
     def convert(self) -> None:
-        """Convert the history of an older rigproof. Raises NoHistory or HistoryError."""
+        """Convert the history of an older rigproof. Raises UserError or HistoryError."""
         from acceptance.history import convert  # nobody else needs it
 
         self._present()
@@ -215,17 +208,17 @@ class HistoryCommand:
     def prune(self) -> None:
         """Remove old runs and values, and report what was removed.
 
-        Raises NoHistory, also for another machine, whose runs cannot be locked from here. Raises
-        HistoryError, MachineBusy or LockError. Raises BaselineUnsound too: the run of an
+        Raises UserError, also for another machine, whose runs cannot be locked from here. Raises
+        HistoryError, MachineBusy or UserError. Raises HistoryError too: the run of an
         unreadable baseline could not be spared.
         """
         keep_days, keep_gib = self._asked.keep_days, self._asked.keep_gib
         if keep_days is None and keep_gib is None:
-            raise NoHistory(
+            raise UserError(
                 "--prune needs --keep-days or --keep-gib, or both: say how much is to stay"
             )
         if self._id != self._own:
-            raise NoHistory(
+            raise UserError(
                 f"the history of {self._id} is another machine's: start this on that machine"
             )
         with lock.MachineLock():  # no run of this machine is written meanwhile
@@ -245,7 +238,7 @@ class HistoryCommand:
             self._screen.say(line)
 
     def _present(self) -> None:
-        """Raise NoHistory if the machine has neither a history nor a run here."""
+        """Raise UserError if the machine has neither a history nor a run here."""
         out = self._asked.out
         known = (location.database(out, self._id), night_file.folder(out, self._id))
         if any(place.exists() for place in known):
@@ -255,7 +248,7 @@ class HistoryCommand:
             there = (
                 f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
             )
-            raise NoHistory(
+            raise UserError(
                 f"{out}: holds no history of {self._id}{there}: give the folder of its runs "
                 "with --out"
             )
@@ -283,11 +276,11 @@ class HistoryCommand:
     def _baseline(self) -> Baseline | None:
         try:
             return baseline_file.read(self._asked.out, self._id)
-        except BaselineUnsound as error:
+        except HistoryError as error:
             self._screen.say(words.message(error.message, self._language), "yellow")
             return None
 
-    def _unknown(self, recorded: Sequence[Night]) -> NoHistory:
+    def _unknown(self, recorded: Sequence[Night]) -> UserError:
         known = {
             name
             for night in recorded
@@ -304,7 +297,7 @@ class HistoryCommand:
         text = " on ".join(
             name for name in (self._asked.measurement, self._asked.component) if name
         )
-        return NoHistory(
+        return UserError(
             f"no night has a value of {text}{there}: `rigproof history` lists all that there are"
         )
 

@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build, save or load the image, and print its name and id.
 
-    Returns 0 or raises ImageError.
+    Returns 0 or raises SetupError.
     """
     deadline = Deadline.after(LONGEST_S)
     if args.what == "build":

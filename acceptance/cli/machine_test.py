@@ -17,7 +17,7 @@ from pathlib import Path
 from acceptance.cli import options as cli_options
 from acceptance.cli import run_options
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.parts import parse
 from acceptance.journal import ownership, run_folder
 from acceptance.journal.run import Run
@@ -189,16 +189,14 @@ def forget(file: Path | None) -> None:
     """Remove the run-dir file of an earlier run, which must not be taken for this run's.
 
     A verb does this first: if its other arguments are wrong, no run is started either. Raises
-    OutputError.
+    UserError.
     """
     try:
         if file is not None:
             file.unlink(missing_ok=True)
     except OSError as error:
         text = f"--run-dir-file {file}: cannot be written ({error.strerror})"
-        raise supervisor.OutputError(
-            f"{text}: give the name of a file in a folder of yours"
-        ) from error
+        raise UserError(f"{text}: give the name of a file in a folder of yours") from error
 
 
 def _forget_given(words: Sequence[str]) -> None:
@@ -206,7 +204,7 @@ def _forget_given(words: Sequence[str]) -> None:
     for word, following in itertools.zip_longest(words, words[1:], fillvalue=""):
         option, equals, value = word.partition("=")
         if option == "--run-dir-file" and (name := value if equals else following):
-            with contextlib.suppress(supervisor.OutputError, ValueError):
+            with contextlib.suppress(UserError, ValueError):
                 forget(Path(name))
 
 

@@ -17,7 +17,7 @@ from acceptance.cli import options as cli_options
 from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
 from acceptance.core.exit_code import SKIPPED
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.journal.run import Run
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note
@@ -127,12 +127,12 @@ def _nights(args: argparse.Namespace) -> IdlePolicy:
     """The policy for a machine in use.
 
     It comes from the run's profile, else from the profile nightly; the command line may set
-    `most_skipped`. Raises ProfileError.
+    `most_skipped`. Raises UserError.
     """
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, args.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
-        raise profile.ProfileError(
+        raise UserError(
             "profiles.toml: the profile nightly does not say how it gives way: install "
             "rigproof again"
         )

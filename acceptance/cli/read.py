@@ -11,6 +11,7 @@ from dataclasses import replace
 from acceptance.cli import options, stdout
 from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
+from acceptance.core.message import UserError
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.reports import plain_json
 from acceptance.tools import SHEET, TOOLS
@@ -31,10 +32,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=options.path,
         help="the recorded output, or the sheet; - for standard input",
     )
-
-
-class NoRecording(Exception):
-    """The file to read cannot be read; the message is one sentence."""
 
 
 def _text(data: bytes) -> str:
@@ -89,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         printed = f"the file that holds what {args.tool} printed"
         wanted = "the sheet's file" if args.tool == SHEET.name else printed
         cure = f"give {wanted}, or - for standard input"
-        raise NoRecording(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error
+        raise UserError(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error
     tool = next(tool for tool in _READABLE if tool.name == args.tool)
     try:
         output = replace(tool.parse(_text(data)), tool=args.tool)

@@ -15,12 +15,12 @@ from acceptance.cli import closing, options
 from acceptance.cli.options import Parser
 from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
-from acceptance.core.message import Text
+from acceptance.core.message import Text, UserError
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
 from acceptance.notify.schedule import schedule_terminal as schedule_screen
 from acceptance.notify.schedule.default_time import DEFAULT_TIME
-from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
+from acceptance.notify.schedule.installation import UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
 from acceptance.run import sheet_folder, site_folder
@@ -94,7 +94,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
     """Install, show or remove the schedule, or report a failed night; returns the exit code.
 
-    Raises ScheduleError or TargetError.
+    Raises UserError or UserError.
     """
     language, screen = closing.output(args)
     if args.what == "failed":
@@ -139,16 +139,16 @@ def _schedule(args: argparse.Namespace) -> Schedule:
     """The schedule of the command line.
 
     The arguments of the nightly run are checked now, so that a mistake is found at once. Raises
-    ScheduleError or TargetError.
+    UserError or UserError.
     """
     _require_lasting(Path(sys.prefix))
     if args.user and args.run_as is not None:
-        raise ScheduleError(
+        raise UserError(
             "--run-as is for the units of the machine, --user for those of one user: give "
             "one of them"
         )
     if lost := default_time.skipped_on(args.at, date.today()):
-        raise ScheduleError(
+        raise UserError(
             f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd "
             "would skip that night: give another time, "
             f"such as {default_time.DEFAULT_TIME:%H:%M}"
@@ -161,7 +161,7 @@ def _schedule(args: argparse.Namespace) -> Schedule:
         program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
         with user_rights.acting_as(run_as) as asked:
             if asked and (reason := user_rights.missing_right(program, Path.cwd(), nightly.out)):
-                raise ScheduleError(f"--run-as {run_as}: that user {reason}")
+                raise UserError(f"--run-as {run_as}: that user {reason}")
             _look_at(nightly)
     made = Schedule(
         program=_program(),
@@ -178,7 +178,7 @@ def _schedule(args: argparse.Namespace) -> Schedule:
         if shut := next(
             (one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None
         ):
-            raise ScheduleError(
+            raise UserError(
                 f"{option} {path}: the units may not write below {shut}: give a path in /var/lib"
             )
     return made
@@ -189,13 +189,13 @@ _OF_UV = re.compile(r"(archive|builds|environments)-v\d+")
 
 
 def _require_lasting(environment: Path) -> None:
-    """Raise ScheduleError where this Python's environment is in the cache of uvx or `pipx run`."""
+    """Raise UserError where this Python's environment is in the cache of uvx or `pipx run`."""
     folder = environment.parent
     of_uv = _OF_UV.fullmatch(folder.name) and (folder.parent / "CACHEDIR.TAG").is_file()
     # pipx keeps what it installs in `venvs`, and what it only runs elsewhere.
     of_pipx = folder.name != "venvs" and (environment / "pipx_metadata.json").is_file()
     if of_uv or of_pipx:
-        raise ScheduleError(
+        raise UserError(
             f"rigproof runs from a cache ({environment}), which may be gone by the first night: "
             "install it to stay, with `uv tool install rigproof` or `pipx install rigproof`, then "
             "install the schedule with that one"
@@ -205,24 +205,24 @@ def _require_lasting(environment: Path) -> None:
 def _look_at(nightly: argparse.Namespace) -> None:
     """Check the arguments of a nightly run, with the rights of the user who will run it.
 
-    Raises ScheduleError, SiteSheetError, FolderError or TargetError.
+    Raises UserError, SiteSheetError, UserError or UserError.
     """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
     except OSError:  # the user may not enter its folder
         found = True
     if not found:
-        raise ScheduleError(
+        raise UserError(
             f"--machine {nightly.machine}: there is no such file: give the machine file's path"
         )
     if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
-        raise ScheduleError(
+        raise UserError(
             f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r "
             f"{shlex.quote(str(nightly.machine))}`, "
             "or put it into a folder that everybody may enter"
         )
     if nightly.webhook is not None and not nightly.webhook.startswith("@"):
-        raise ScheduleError(
+        raise UserError(
             "--webhook: everybody may read a unit, and an address may be its own key: write it "
             "into a file that only its owner may read, "
             "and give --webhook @FILE"

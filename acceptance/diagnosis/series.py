@@ -10,15 +10,11 @@ from acceptance.core.parts import Component
 from acceptance.wording.errors import WordedError
 
 
-class NotSampled(WordedError, ValueError):
-    """A series does not give what is asked of it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Series:
     """Values over time: (seconds since boot, value in `unit`) pairs, in the order of measurement.
 
-    Reductions raise NotSampled on an empty series, because a missing measurement is not zero, and
+    Reductions raise WordedError on an empty series, because a missing measurement is not zero, and
     on a value that is not a finite number.
     """
 
@@ -29,10 +25,10 @@ class Series:
 
     def _values(self) -> list[float]:
         if not self.points:
-            raise NotSampled("no_samples", reading=self.name, component=str(self.component))
+            raise WordedError("no_samples", reading=self.name, component=str(self.component))
         values = [value for _, value in self.points]
         if not all(map(math.isfinite, values)):
-            raise NotSampled("series_not_finite", reading=self.name, component=str(self.component))
+            raise WordedError("series_not_finite", reading=self.name, component=str(self.component))
         return values
 
     def maximum(self) -> float:
@@ -50,11 +46,11 @@ class Series:
     def growth(self) -> float:
         """The last value minus the first, for counters that only grow.
 
-        Raises NotSampled for a single sample, and for a counter that fell.
+        Raises WordedError for a single sample, and for a counter that fell.
         """
         values = self._values()
         if len(values) < 2:
-            raise NotSampled("series_of_one", reading=self.name, component=str(self.component))
+            raise WordedError("series_of_one", reading=self.name, component=str(self.component))
         if values != sorted(values):
-            raise NotSampled("series_fell", reading=self.name, component=str(self.component))
+            raise WordedError("series_fell", reading=self.name, component=str(self.component))
         return values[-1] - values[0]

@@ -16,7 +16,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core import message
 from acceptance.core.dtype import native_dtypes
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.sheet import NO_SHEET, Count, Figure
 
@@ -98,16 +98,14 @@ def _problem(architecture: Architecture) -> str | None:
 def read(path: Path) -> tuple[Architecture, ...]:
     """The architectures of a file, in file order.
 
-    Raises DataFileError, naming the file and the entry.
+    Raises SetupError, naming the file and the entry.
     """
     found = resources.read(path, _File).architecture
     named: set[tuple[str, str | None]] = set()
     for one in found:
         key = (one.compute_capability, one.brand)
         if problem := "stands twice" if key in named else _problem(one):
-            raise resources.DataFileError(
-                f"{path.name}: {one} ({one.compute_capability}): {problem}"
-            )
+            raise SetupError(f"{path.name}: {one} ({one.compute_capability}): {problem}")
         named.add(key)
     return found
 
@@ -127,5 +125,5 @@ def find(
 
 @functools.cache
 def shipped() -> tuple[Architecture, ...]:
-    """All of rigproof's architectures. Raises DataFileError."""
+    """All of rigproof's architectures. Raises SetupError."""
     return read(resources.locate("models") / NO_SHEET)

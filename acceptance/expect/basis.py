@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from acceptance.core.limit import number
+from acceptance.core.message import UserError
 
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _UNIT = r"(?: ?(?:T(?:FL)?OP/s|GFLOP/s|GB/s|MB/s|MHz|W))?"
@@ -19,10 +20,6 @@ _FACTOR = rf"{_NUMBER}(?:{_PER_CENT})?{_UNIT}"
 _TIMES = r" ?(?:x|X|\u00d7|\u00b7|\*|times|of) ?"
 _PRODUCT = re.compile(rf"(?<![\w.,]){_FACTOR}(?:{_TIMES}{_FACTOR})+(?![\w])")
 _FACTORS = re.compile(rf"({_NUMBER})({_PER_CENT})?")
-
-
-class BasisError(ValueError):
-    """The arithmetic of a basis does not give its floor; the message says how."""
 
 
 class Product(NamedTuple):
@@ -40,7 +37,7 @@ class Product(NamedTuple):
 def product(basis: str) -> Product | None:
     """The product that a basis says its floor comes from, or None.
 
-    Sizes such as 8192 x 8192 are none. Raises BasisError for a number with a comma.
+    Sizes such as 8192 x 8192 are none. Raises UserError for a number with a comma.
     """
     for match in _PRODUCT.finditer(basis):
         text = match[0].strip()
@@ -48,7 +45,7 @@ def product(basis: str) -> Product | None:
             continue  # "52 of 82.6" compares two figures
         if "," in text:
             told = "write its numbers with a point, and no comma"
-            raise BasisError(f"{text!r} cannot be calculated: {told}")
+            raise UserError(f"{text!r} cannot be calculated: {told}")
         factors = [
             float(one) / 100 if per_cent else float(one) for one, per_cent in _FACTORS.findall(text)
         ]
@@ -65,7 +62,7 @@ def _begins_with_a_share(match: re.Match[str]) -> bool:
 def check(basis: str, low: float, digits: int) -> None:
     """Hold the product of a basis against the floor, to so many digits.
 
-    Raises BasisError where it gives another value.
+    Raises UserError where it gives another value.
     """
     found = product(basis)
     if found is None:
@@ -73,4 +70,4 @@ def check(basis: str, low: float, digits: int) -> None:
     step = 10.0 ** (math.floor(math.log10(low)) + 1 - digits)
     if not abs(found.value - low) < step * (1 + 1e-9):
         told = f"{found.text} is {number(found.value)}, and low is {number(low)}"
-        raise BasisError(f"{told}: correct the one that is wrong")
+        raise UserError(f"{told}: correct the one that is wrong")

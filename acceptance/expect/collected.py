@@ -53,7 +53,7 @@ class Measures(msgspec.Struct, frozen=True):
 
     @property
     def bounds(self) -> Bounds:
-        """How far the machine file may go with it. Raises DataFileError."""
+        """How far the machine file may go with it. Raises SetupError."""
         return self.own or Bounds(possible=possible()[self.unit])
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.core.message import NO_VALUES, Message, Quantity, Text, Values, known
+from acceptance.core.message import NO_VALUES, Message, Quantity, SetupError, Text, Values, known
 from acceptance.core.parts import Component
 from acceptance.core.strict import Strict
 from acceptance.core.strict import Text as Sentence
@@ -108,16 +108,16 @@ class Book(Strict, frozen=True):
             raise ValueError(f"derived: {', '.join(odd)} is no measurement of rigproof's")
 
     def rows(self, of: str) -> tuple[DerivedLimit, ...]:
-        """The limits of a quantity. Raises DataFileError where the file does not have it."""
+        """The limits of a quantity. Raises SetupError where the file does not have it."""
         found = tuple(row for row in self.derived if of in row.of)
         if not found:
-            raise resources.DataFileError(f"{FILE}: no limit is of {of}: install rigproof again")
+            raise SetupError(f"{FILE}: no limit is of {of}: install rigproof again")
         return found
 
 
 @functools.cache
 def book() -> Book:
-    """The shipped file. Raises DataFileError."""
+    """The shipped file. Raises SetupError."""
     return resources.read(resources.locate(FILE), Book)
 
 
@@ -140,7 +140,7 @@ def floors(
 ) -> Iterator[Override]:
     """The floors of a component; a message says why there is none.
 
-    `names` are those that are meant, where the file has a pattern or more. Raises DataFileError
+    `names` are those that are meant, where the file has a pattern or more. Raises SetupError
     where one has no floor, or none has.
     """
     for row, name in _rows(of, "low", names):
@@ -160,7 +160,7 @@ def ceilings(
 ) -> Iterator[Override]:
     """The ceilings of a component, `counted` times the rate.
 
-    `names` are those that are meant, where the file has a pattern or more. Raises DataFileError
+    `names` are those that are meant, where the file has a pattern or more. Raises SetupError
     where one has no ceiling, or none has.
     """
     for row, name in _rows(of, "high", names):
@@ -169,7 +169,7 @@ def ceilings(
 
 
 def _rows(of: str, side: str, names: Collection[str]) -> list[tuple[DerivedLimit, str]]:
-    """The limits of a side, each with its measurements. Raises DataFileError where one lacks."""
+    """The limits of a side, each with its measurements. Raises SetupError where one lacks."""
     rows = [row for row in book().rows(of) if getattr(row, side) is not None]
     found = [
         (row, name)
@@ -182,9 +182,7 @@ def _rows(of: str, side: str, names: Collection[str]) -> list[tuple[DerivedLimit
     odd = sorted(meant - {name for _, name in found})
     if odd or not found:
         told = ", ".join(odd) or "anything"
-        raise resources.DataFileError(
-            f"{FILE}: no {side} of {of} limits {told}: install rigproof again"
-        )
+        raise SetupError(f"{FILE}: no {side} of {of} limits {told}: install rigproof again")
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance import resources
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.machine import disk_link, pcie
 from acceptance.machine.disk_link import SataLink
@@ -157,18 +157,18 @@ def _figure_problem(sheet: DiskSheet) -> _Problem | None:
 
 
 def read(path: Path) -> DiskSheet:
-    """The sheet in a file. Raises DataFileError, naming file, line and key."""
+    """The sheet in a file. Raises SetupError, naming file, line and key."""
     table = resources.read_table(path)
     text = path.read_text(encoding="utf-8")
     try:
         sheet = msgspec.convert(table, DiskSheet)
     except msgspec.ValidationError as refusal:
         place = _pointer(str(refusal))
-        raise resources.DataFileError(f"{_at(path, text, place)}: {refusal}") from refusal
+        raise SetupError(f"{_at(path, text, place)}: {refusal}") from refusal
     if wrong := problem(sheet):
         place, told = wrong
         key = ".".join(map(str, place))
-        raise resources.DataFileError(f"{_at(path, text, place)}: {key}: {told}")
+        raise SetupError(f"{_at(path, text, place)}: {key}: {told}")
     return sheet
 
 
@@ -194,18 +194,18 @@ def _at(path: Path, text: str, place: _Place) -> str:
 def read_all(folder: Path) -> tuple[DiskSheet, ...]:
     """Every sheet of a folder, by file name.
 
-    Raises DataFileError, also where there is none, or where one name belongs to two sheets.
+    Raises SetupError, also where there is none, or where one name belongs to two sheets.
     """
     paths = sorted(folder.glob("*.toml"))
     found = tuple(read(path) for path in paths)
     if not found:
-        raise resources.DataFileError(f"{folder.name}: holds no disk sheet")
+        raise SetupError(f"{folder.name}: holds no disk sheet")
     for path, one in zip(paths, found, strict=True):
         for at, name in enumerate(one.examples):
             for other_path, other in zip(paths, found, strict=True):
                 if other is not one and other.matches(name):
                     place = _at(path, path.read_text(encoding="utf-8"), ("examples", at))
-                    raise resources.DataFileError(
+                    raise SetupError(
                         f"{place}: examples.{at}: {name!r} is a name of {other_path.name} too"
                     )
     return found
@@ -213,7 +213,7 @@ def read_all(folder: Path) -> tuple[DiskSheet, ...]:
 
 @functools.cache
 def shipped() -> tuple[DiskSheet, ...]:
-    """All of rigproof's disk sheets. Raises DataFileError."""
+    """All of rigproof's disk sheets. Raises SetupError."""
     return read_all(resources.locate("disks"))
 
 

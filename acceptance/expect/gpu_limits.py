@@ -10,7 +10,7 @@ from dataclasses import replace
 from acceptance import resources
 from acceptance.core import parts
 from acceptance.core.limit import MIB, Limit
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, SetupError, Values
 from acceptance.core.parts import Component
 from acceptance.expect import architecture, derived, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings
@@ -33,11 +33,11 @@ _UNCOUNTED = Message("read_counters")
 
 @functools.cache
 def sheets() -> tuple[Sheet, ...]:
-    """All of rigproof's model sheets. Raises DataFileError."""
+    """All of rigproof's model sheets. Raises SetupError."""
     found = sheet.read_all(resources.locate("models"))
     for one in found:
         if wrong := sheet_figures.problem(one):
-            raise resources.DataFileError(f"{one.name}: {wrong[1]}")
+            raise SetupError(f"{one.name}: {wrong[1]}")
     return found
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.message import Listed, Message, Values
+from acceptance.core.message import Listed, Message, UserError, Values
 from acceptance.core.nearest import nearest
 from acceptance.core.plain_text import same_text
 from acceptance.expect import sheet
@@ -120,17 +120,13 @@ def _short(name: str) -> str:
     return re.sub(rf"(?i){'|'.join(sorted(_BRANDS))}", " ", name).strip()
 
 
-class UnclearName(ValueError):
-    """A name of several models; the message is a sentence with their names."""
-
-
 def read(
     text: str, where: str, cards: Iterable[str | None], sheets: Sequence[Sheet]
 ) -> Message | None:
     """What the reader of a machine file must know of the model that it declares, if anything.
 
     Nothing of a name that NVML gives a model, or one of these cards. `where` is the key. Raises
-    UnclearName.
+    UserError.
     """
     if is_nvml_name(text, cards) or text in (name for one in sheets for name in one.nvml_names):
         return None
@@ -141,7 +137,7 @@ def read(
             names = [one.name for one in found]
         *others, last = names
         told = f"{', '.join(others)} or {last}"
-        raise UnclearName(f"{text!r} may be {told}: write the one that it is")
+        raise UserError(f"{text!r} may be {told}: write the one that it is")
     if not found:
         values: Values = {"where": where, "name": repr(text)}
         if not (like := near(text, sheets)):

@@ -79,7 +79,7 @@ def _digest(parts: Iterable[tuple[str, str]]) -> str:
 def digest() -> str:
     """SHA-256 over the data of all files that are limits, the same in a checkout and in a wheel.
 
-    Raises DataFileError where one cannot be read.
+    Raises SetupError where one cannot be read.
     """
     return _digest(
         (name, hashlib.sha256(_encoded(name, path)).hexdigest()) for name, path in _files()
@@ -102,7 +102,7 @@ def shipped() -> tuple[str, str]:
     """Version and digest of the installed limits.
 
     The version ends in CHANGED where the files are not those that it was given to. Raises
-    DataFileError.
+    SetupError.
     """
     recorded = resources.read(resources.locate(FILE), Recorded)
     found = digest()

@@ -100,13 +100,13 @@ class Book(Strict, frozen=True):
 
 @functools.cache
 def book() -> Book:
-    """The shipped file. Raises DataFileError."""
+    """The shipped file. Raises SetupError."""
     return resources.read(resources.locate(FILE), Book)
 
 
 @functools.cache
 def possible() -> Mapping[str, Possible]:
-    """The values that can occur, by unit. Raises DataFileError."""
+    """The values that can occur, by unit. Raises SetupError."""
     return {one.unit: one.possible for one in book().unit}
 
 

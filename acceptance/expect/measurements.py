@@ -19,6 +19,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core.advice import Advice
 from acceptance.core.limit import UNITS, Limit, Worse
+from acceptance.core.message import SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect import loosest
 from acceptance.expect.collected import Measures
@@ -38,7 +39,7 @@ _REPLACED = {
 }
 
 
-class EntryError(resources.DataFileError):
+class EntryError(SetupError):
     """What is wrong with an entry of a family, from 0 by its `number` in its file."""
 
     def __init__(self, file: str, number: int, name: str, what: str) -> None:
@@ -349,14 +350,14 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
 def read(folder: Path) -> Measurements:
     """The families of a folder.
 
-    Raises DataFileError, naming the file and the measurement, and for a name that stands
+    Raises SetupError, naming the file and the measurement, and for a name that stands
     twice.
     """
     found = assemble(
         (path.name, resources.read(path, Sheet)) for path in sorted(folder.glob("*.toml"))
     )
     if not found.families:
-        raise resources.DataFileError(f"{folder.name}: holds no family: install rigproof again")
+        raise SetupError(f"{folder.name}: holds no family: install rigproof again")
     return found
 
 
@@ -403,7 +404,7 @@ def _conditions(advice: Advice, *known: Collection[str]) -> None:
 
 @functools.cache
 def shipped() -> Measurements:
-    """The families that rigproof ships. Raises DataFileError."""
+    """The families that rigproof ships. Raises SetupError."""
     return read(resources.locate("measurements"))
 
 

@@ -13,7 +13,7 @@ from acceptance import resources
 from acceptance.core.dtype import PEAKS, DtypeName, gemm_names, native_dtypes
 from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.nearest import nearest
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.train.rates import TRAINING_RATES, TRAINING_SHARES
@@ -370,18 +370,18 @@ def _limit_problem(sheet: Sheet) -> Problem | None:
 
 
 def read(path: Path) -> Sheet:
-    """The sheet in a file. Raises DataFileError, naming the file and the key."""
+    """The sheet in a file. Raises SetupError, naming the file and the key."""
     sheet = resources.read(path, Sheet)
     if wrong := problem(sheet):
-        raise resources.DataFileError(f"{path.name}: {wrong[1]}")
+        raise SetupError(f"{path.name}: {wrong[1]}")
     return sheet
 
 
 def read_all(folder: Path) -> tuple[Sheet, ...]:
-    """Every sheet of a folder, by file name. Raises DataFileError, also where there is none."""
+    """Every sheet of a folder, by file name. Raises SetupError, also where there is none."""
     found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name != NO_SHEET)
     if not found:
-        raise resources.DataFileError(f"{folder.name}: holds no model sheet")
+        raise SetupError(f"{folder.name}: holds no model sheet")
     return found
 
 

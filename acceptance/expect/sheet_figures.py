@@ -15,10 +15,10 @@ import msgspec
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
 from acceptance.core.limit import number
+from acceptance.core.message import UserError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect import architecture, basis
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.basis import BasisError
 from acceptance.expect.disk_sheet import BLOCK_BYTES, DiskSheet
 from acceptance.expect.sheet import LOCAL_COPY, Problem, Sheet, SheetLimit
 from acceptance.machine import pcie
@@ -82,14 +82,14 @@ class Figures(Strict, frozen=True):
 
 @functools.cache
 def figures() -> Figures:
-    """The shipped file. Raises DataFileError."""
+    """The shipped file. Raises SetupError."""
     return resources.read(resources.locate(FILE), Figures)
 
 
 def problem(sheet: Sheet) -> Problem | None:
     """The first figure of a GPU sheet that contradicts another one, or None.
 
-    Raises DataFileError.
+    Raises SetupError.
     """
     return next(
         (
@@ -299,7 +299,7 @@ def _basis(
 ) -> Iterator[Problem]:
     try:
         basis.check(told, low, digits)
-    except BasisError as error:
+    except UserError as error:
         yield place, f"{text}: basis: {error}"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from acceptance.core.limit import UNITS, Limit, LimitError
+from acceptance.core.message import UserError
 from acceptance.core.nearest import cure
 from acceptance.core.site import MEASUREMENT, PREFIX, FamilyFile
 from acceptance.core.strict import Strict
@@ -32,10 +33,6 @@ _REFUSED = {
 # Units in which a value may be below 0: a temperature, or how far a clock is off.
 _BELOW_ZERO = (*BELOW_ZERO, "s", "us", "ns")
 _OWN_RANGE = "correct the limit, or say with `possible` which values can occur"
-
-
-class SiteFileError(Exception):
-    """A TOML file of the site is wrong; the message names file, line and key, and the cure."""
 
 
 class _SiteSheet(Sheet, Strict, frozen=True, kw_only=True):
@@ -63,7 +60,7 @@ NONE = SiteFamilies(Measurements({}, ()), {})
 
 
 def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
-    """The families of a site's files. Raises SiteFileError."""
+    """The families of a site's files. Raises UserError."""
     texts = {one.name: one.text for one in files}
     sheets = [(one.name, _sheet(one)) for one in files]
     for name, sheet in sheets:
@@ -149,7 +146,7 @@ def _idle_bounds(sheet: Sheet, found: Measurements) -> Iterator[tuple[tuple[str 
             yield ("measurement", number, "limit", problem[0]), problem[1]
 
 
-def _entry_error(error: EntryError, text: str) -> SiteFileError:
+def _entry_error(error: EntryError, text: str) -> UserError:
     """An error of an entry, with the line of its key."""
     what, separator, pointer = error.what.partition(" - at `$")
     pointer = f".measurement[{error.number}]" + (pointer if separator else "`")
@@ -168,5 +165,5 @@ def _entry_error(error: EntryError, text: str) -> SiteFileError:
     return _error(error.file, line_of(text, place), f"{error.what}: see {PAGE}")
 
 
-def _error(file: str, line: int | None, sentence: str) -> SiteFileError:
-    return SiteFileError(f"{file}, line {line}: {sentence}" if line else f"{file}: {sentence}")
+def _error(file: str, line: int | None, sentence: str) -> UserError:
+    return UserError(f"{file}, line {line}: {sentence}" if line else f"{file}: {sentence}")

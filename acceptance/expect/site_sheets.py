@@ -96,7 +96,7 @@ class Sheets:
 
 
 def own_sheets() -> Sheets:
-    """Rigproof's own sheets. Raises DataFileError."""
+    """Rigproof's own sheets. Raises SetupError."""
     return Sheets(gpu_limits.sheets(), disk_sheet.shipped())
 
 
@@ -131,7 +131,7 @@ def read(texts: Iterable[tuple[str, str]]) -> tuple[SiteSheet, ...]:
     """The sheets of a site from their files, each with its text.
 
     They are held against rigproof's own and against each other. Raises SiteSheetError and
-    DataFileError.
+    SetupError.
     """
     own = own_sheets()
     found: list[tuple[SiteModel | SiteDisk, str]] = []
@@ -221,7 +221,7 @@ def _incomplete(key: str, missing: str) -> str:
 def in_effect(sheets: Iterable[SiteSheet]) -> Sheets:
     """Rigproof's own sheets with those of the site.
 
-    Raises SiteSheetError and DataFileError.
+    Raises SiteSheetError and SetupError.
     """
     return _joined(sheets, [parse(one.file, one.text) for one in sheets])
 

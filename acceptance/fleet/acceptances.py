@@ -23,14 +23,10 @@ from acceptance.core import plain_text, regular_file
 from acceptance.core.message import Message
 from acceptance.journal import run_folder
 from acceptance.run import signature
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedUserError
 
 FILE = re.compile(r"accepted-20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{8}\.json", re.ASCII)
 Text = Annotated[str, Meta(min_length=1)]
-
-
-class AcceptanceError(WordedError):
-    """A FAIL cannot be accepted, or the file of one that was is not right."""
 
 
 class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,20 +51,20 @@ _DECODER = msgspec.json.Decoder(Acceptance)
 def read(path: Path, signers: Path | None) -> Acceptance:
     """An acceptance. With `signers`, it must be signed by one of them.
 
-    Raises AcceptanceError, SignatureError, OSError, and CommandError without ssh-keygen.
+    Raises WordedUserError, SignatureError, OSError, and CommandError without ssh-keygen.
     """
     content = regular_file.read(path, regular_file.SMALL_RECORD)
     signed = path.with_name(f"{path.name}.sig").exists()
     if signers is not None and not signed:
-        raise AcceptanceError("acceptance_unsigned")
+        raise WordedUserError("acceptance_unsigned")
     if signed:
         signature.verify_file(path, signers)
     try:
         found = _DECODER.decode(content)
     except ValueError as error:
-        raise AcceptanceError("acceptance_unread", why=str(error)) from error
+        raise WordedUserError("acceptance_unread", why=str(error)) from error
     if not _says_something(found.reason):
-        raise AcceptanceError("acceptance_no_reason")
+        raise WordedUserError("acceptance_no_reason")
     return found
 
 
@@ -77,12 +73,12 @@ def write(
 ) -> tuple[Path, Acceptance]:
     """Accept the FAILs of these runs in the machine's folder; `key` signs that.
 
-    Raises AcceptanceError without a reason, SignatureError, CommandError without ssh-keygen, and
+    Raises WordedUserError without a reason, SignatureError, CommandError without ssh-keygen, and
     JournalError where it cannot be written.
     """
     told = plain_text.quote(" ".join(reason.split()), 1000)
     if not _says_something(told):
-        raise AcceptanceError("acceptance_no_reason")
+        raise WordedUserError("acceptance_no_reason")
     now = datetime.now(UTC).replace(microsecond=0)
     made = Acceptance(1, machine, tuple(runs), told, _user(), now)
     content = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"

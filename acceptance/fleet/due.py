@@ -11,21 +11,13 @@ from acceptance.core import plain_text, regular_file
 from acceptance.fleet.common_cause import SLOT
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedError, WordedUserError
 
 SLURM = ("-N", "-h", "-o", "%N")
 _PROGRAM, _PACKAGE = "sinfo", "slurm-client"
 _KUBERNETES = "node/"  # `kubectl get nodes -o name` puts it before each name
 _SECONDS = 60.0
 _MACHINE = "machine"  # the first column of the locations
-
-
-class DueError(WordedError):
-    """The list of due machines cannot be read."""
-
-
-class LocationsError(WordedError):
-    """The file of locations cannot be read."""
 
 
 def is_name(text: str) -> bool:
@@ -37,7 +29,7 @@ def names(text: str, source: str) -> tuple[str, ...]:
     """The machines of a list, one on each line, each once and in order.
 
     Takes what `sinfo -N -h -o %N` and `kubectl get nodes -o name` print. Blank lines and those that
-    begin with # do not count. Raises DueError for any other line, and where no machine is named.
+    begin with # do not count. Raises WordedUserError for any other line, and where no machine is named.
     """
     found: dict[str, None] = {}
     for number, line in enumerate(plain_text.lines(text), 1):
@@ -46,29 +38,29 @@ def names(text: str, source: str) -> tuple[str, ...]:
             continue
         if not is_name(name):
             quoted = plain_text.quote(line)
-            raise DueError("fleet_due_line", source=source, line=number, text=quoted)
+            raise WordedUserError("fleet_due_line", source=source, line=number, text=quoted)
         found[name] = None
     if not found:
-        raise DueError("fleet_due_empty", source=source)
+        raise WordedUserError("fleet_due_empty", source=source)
     return tuple(found)
 
 
 def read(path: Path) -> tuple[str, ...]:
-    """The machines that a file names. Raises DueError."""
-    text = _text(path, lambda why: DueError("fleet_due_unread", path=str(path), why=why))
+    """The machines that a file names. Raises WordedUserError."""
+    text = _text(path, lambda why: WordedUserError("fleet_due_unread", path=str(path), why=why))
     return names(text, str(path))
 
 
 def read_locations(path: Path) -> dict[str, dict[str, str]]:
     """What the site tells of each machine, such as its rack and switch; an empty cell is no fact.
 
-    The file is a CSV file with a column `machine`, and one for each fact. Raises LocationsError,
+    The file is a CSV file with a column `machine`, and one for each fact. Raises WordedUserError,
     which names the line.
     """
     source = str(path)
     text = _text(
         path,
-        lambda why: LocationsError("fleet_locations_unread", path=source, why=why),
+        lambda why: WordedUserError("fleet_locations_unread", path=source, why=why),
         "utf-8-sig",
     )
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -81,22 +73,22 @@ def read_locations(path: Path) -> dict[str, dict[str, str]]:
             or len(set(names)) < len(names)
             or not all(names)
         ):
-            raise LocationsError("fleet_locations_head", path=source)
+            raise WordedUserError("fleet_locations_head", path=source)
         if SLOT in names:
-            raise LocationsError("fleet_locations_slot", path=source)
+            raise WordedUserError("fleet_locations_slot", path=source)
         for row in rows:
             if not any(row):
                 continue
             name, *facts = (cell.strip() for cell in row)
             if len(row) != len(names) or not is_name(name) or name in found:
                 quoted = plain_text.quote(",".join(row))
-                raise LocationsError(
+                raise WordedUserError(
                     "fleet_locations_line", path=source, line=rows.line_num, text=quoted
                 )
             found[name] = {key: fact for key, fact in zip(names[1:], facts, strict=True) if fact}
     except csv.Error as error:
         why = f"line {rows.line_num}: {error}"
-        raise LocationsError("fleet_locations_unread", path=source, why=why) from error
+        raise WordedUserError("fleet_locations_unread", path=source, why=why) from error
     return found
 
 
@@ -110,9 +102,9 @@ def _text(path: Path, error: Callable[[str], WordedError], encoding: str = "utf-
 
 
 def of_slurm() -> tuple[str, ...]:
-    """The nodes that Slurm knows. Raises DueError, and CommandError where sinfo cannot run."""
+    """The nodes that Slurm knows. Raises WordedUserError, and CommandError where sinfo cannot run."""
     argv = (command.find(_PROGRAM, _PACKAGE), *SLURM)
     done = command.run(argv, deadline=Deadline.after(_SECONDS))
     if done.returncode != 0:
-        raise DueError("fleet_sinfo_failed", why=done.last_lines(3))
+        raise WordedUserError("fleet_sinfo_failed", why=done.last_lines(3))
     return names(done.stdout, " ".join((_PROGRAM, *SLURM)))

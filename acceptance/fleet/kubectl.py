@@ -9,9 +9,10 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT, KubernetesError, ManifestError
+from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.wording.errors import WordedError, WordedUserError
 
 PROGRAM = "kubectl"
 _SECONDS = 120.0
@@ -29,11 +30,11 @@ _OBJECT = re.compile("^(?:---\n)?(?=apiVersion:)", re.MULTILINE)
 def kustomization(folder: Path) -> str:
     """The objects of a kustomization as JSON, one after the other. The cluster is not asked.
 
-    Raises ManifestError where the folder is no kustomization, KubernetesError, and CommandError
+    Raises WordedUserError where the folder is no kustomization, WordedError, and CommandError
     where kubectl cannot run, as all functions here.
     """
     if not any((folder / name).is_file() for name in _KUSTOMIZATIONS):
-        raise ManifestError("kubernetes_no_kustomization", path=str(folder))
+        raise WordedUserError("kubernetes_no_kustomization", path=str(folder))
     return _run(*_UNCHANGED, "-o", "json", "-k", str(folder))
 
 
@@ -96,7 +97,7 @@ def _run(*argv: str, seconds: float = _SECONDS) -> str:
     what = " ".join(argv[:2])
     if done.returncode != 0 or done.timed_out:
         why = done.last_lines(3) or done.describe()
-        raise KubernetesError("kubectl_failed", what=what, why=why)
+        raise WordedError("kubectl_failed", what=what, why=why)
     if done.truncated:
-        raise KubernetesError("kubernetes_unread", what=what, why="it is cut off")
+        raise WordedError("kubernetes_unread", what=what, why="it is cut off")
     return done.stdout

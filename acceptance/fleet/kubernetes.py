@@ -17,7 +17,7 @@ from acceptance.core import plain_text
 from acceptance.core.message import Message, known
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Row
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedError, WordedUserError
 
 GPU = "nvidia.com/gpu"  # the device plugin's name of a GPU
 DRIVER = "gpu.nvidia.com"  # the DRA driver's name
@@ -28,14 +28,6 @@ SELECTOR = "app.kubernetes.io/name=rigproof"
 PLACEHOLDER = "rigproof"  # the image of deploy/kubernetes, which the site replaces
 _NAME = 30  # letters of a node's name in names of at most 63, which the Job and its pod add to
 Read = TypeVar("Read")
-
-
-class KubernetesError(WordedError):
-    """kubectl failed, or what it printed is not understood."""
-
-
-class ManifestError(WordedError):
-    """The site's kustomization has no Job that could be submitted."""
 
 
 class _List(Struct, Generic[Read]):
@@ -144,7 +136,7 @@ class Manifest:
 
 
 def nodes(text: str) -> tuple[Node, ...]:
-    """The nodes that `kubectl get nodes -o json` printed. Raises KubernetesError."""
+    """The nodes that `kubectl get nodes -o json` printed. Raises WordedError."""
     return tuple(_node(one) for one in _decode(text, _Node, "get nodes"))
 
 
@@ -170,14 +162,14 @@ def _count(node: str, resources: Mapping[str, str]) -> int:
     text = resources.get(GPU, "0")
     if not (text.isascii() and text.isdigit()):
         why = f"{node}: {GPU} is {plain_text.quote(text)}"
-        raise KubernetesError("kubernetes_unread", what="get nodes", why=why)
+        raise WordedError("kubernetes_unread", what="get nodes", why=why)
     return int(text)
 
 
 def unfinished(text: str) -> dict[str, str]:
     """The Jobs of ours that have not ended, by node, in what `kubectl get jobs -o json` printed.
 
-    Raises KubernetesError.
+    Raises WordedError.
     """
     return {
         one.metadata.annotations[NODE]: one.metadata.name
@@ -193,7 +185,7 @@ def unfinished(text: str) -> dict[str, str]:
 def last_jobs(text: str) -> dict[str, str]:
     """The uid of the newest Job of ours on each node: what `kubectl get jobs -o json` printed.
 
-    Raises KubernetesError.
+    Raises WordedError.
     """
     found = [one.metadata for one in _decode(text, _Job, "get jobs")]
     found.sort(key=lambda one: (one.creationTimestamp, one.uid))
@@ -203,7 +195,7 @@ def last_jobs(text: str) -> dict[str, str]:
 def with_devices(text: str) -> frozenset[str]:
     """The nodes on which the DRA driver has GPUs: `kubectl get resourceslices -o json`.
 
-    Raises KubernetesError.
+    Raises WordedError.
     """
     return frozenset(
         one.spec.nodeName
@@ -215,24 +207,24 @@ def with_devices(text: str) -> frozenset[str]:
 def manifest(text: str, path: str) -> Manifest:
     """The objects of the site's kustomization, as kubectl prints them: JSON one after the other.
 
-    Raises ManifestError where there is not one Job that has an image and asks for GPUs, and
-    KubernetesError.
+    Raises WordedUserError where there is not one Job that has an image and asks for GPUs, and
+    WordedError.
     """
     jobs: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for one in _documents(text):
         (jobs if one.get("kind") == "Job" else others).append(one)
     if len(jobs) != 1:
-        raise ManifestError("kubernetes_jobs", path=path, count=len(jobs))
+        raise WordedUserError("kubernetes_jobs", path=path, count=len(jobs))
     try:
         found = Manifest(jobs[0], tuple(others))
         containers = _pod(found.job)["containers"]
         if any(re.split("[:@]", one["image"])[0] == PLACEHOLDER for one in containers):
-            raise ManifestError("kubernetes_no_image", path=path)
+            raise WordedUserError("kubernetes_no_image", path=path)
         if not found.claims and not any(_limits(one) for one in containers):
-            raise ManifestError("kubernetes_asks_no_gpus", path=path)
+            raise WordedUserError("kubernetes_asks_no_gpus", path=path)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ManifestError("kubernetes_no_job", path=path, why=str(error)) from error
+        raise WordedUserError("kubernetes_no_job", path=path, why=str(error)) from error
     return found
 
 
@@ -356,27 +348,25 @@ def _limits(container: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """JSON objects one after the other, and those of Lists. Raises KubernetesError."""
+    """JSON objects one after the other, and those of Lists. Raises WordedError."""
     decoder, found, place = json.JSONDecoder(), [], 0
     text = text.strip()
     while place < len(text):
         try:
             one, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
-            raise KubernetesError(
-                "kubernetes_unread", what="patch --local", why=str(error)
-            ) from error
+            raise WordedError("kubernetes_unread", what="patch --local", why=str(error)) from error
         if not isinstance(one, dict):
             why = f"not an object: {plain_text.quote(text)}"
-            raise KubernetesError("kubernetes_unread", what="patch --local", why=why)
+            raise WordedError("kubernetes_unread", what="patch --local", why=why)
         found.append(one)
         place += len(text[place:]) - len(text[place:].lstrip())
     return found
 
 
 def _decode(text: str, kind: type[Read], what: str) -> tuple[Read, ...]:
-    """The objects of a list that kubectl printed. Raises KubernetesError."""
+    """The objects of a list that kubectl printed. Raises WordedError."""
     try:
         return msgspec.json.decode(text, type=_List[kind]).items  # type: ignore[valid-type]
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise KubernetesError("kubernetes_unread", what=what, why=str(error)) from error
+        raise WordedError("kubernetes_unread", what=what, why=str(error)) from error

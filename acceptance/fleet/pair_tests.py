@@ -71,7 +71,7 @@ class PairLimits(Strict, frozen=True):
 
 
 def read_limits(path: Path) -> PairLimits:
-    """The limits of a file. Raises DataFileError."""
+    """The limits of a file. Raises SetupError."""
     return resources.read(path, PairLimits)
 
 

@@ -23,7 +23,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Accepted, NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file, lock
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedError, WordedUserError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -51,16 +51,8 @@ _SETTINGS = {
 }
 
 
-class NoDuckdb(WordedError):
-    """DuckDB is not installed."""
-
-
-class NightFileError(WordedError):
-    """The file of a night cannot be read or written."""
-
-
 def require() -> None:
-    """Raise NoDuckdb where DuckDB is not installed."""
+    """Raise WordedUserError where DuckDB is not installed."""
     with _connected():
         pass
 
@@ -70,7 +62,7 @@ def _connected() -> Iterator[DuckDBPyConnection]:
     try:
         duckdb: Any = importlib.import_module("duckdb")
     except ImportError as error:
-        raise NoDuckdb("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
+        raise WordedUserError("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
     connection = duckdb.connect(":memory:", config=_SETTINGS)
     try:
         yield connection
@@ -86,7 +78,7 @@ def path_of(out: Path, night: str) -> Path:
 def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
     """Write the nights, each with what its file has already; returns the files.
 
-    A file that cannot be read is left as it is. Raises NightFileError and NoDuckdb.
+    A file that cannot be read is left as it is. Raises WordedError and WordedUserError.
     """
     made = []
     with _errors(out):
@@ -103,7 +95,7 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
 
 
 def read_last(out: Path, number: int) -> dict[str, NightTable]:
-    """The last nights in a folder, by the evening's date. Raises NightFileError and NoDuckdb.
+    """The last nights in a folder, by the evening's date. Raises WordedError and WordedUserError.
 
     A night that is a week older than the last one is left out: too much may have changed.
     """
@@ -114,12 +106,12 @@ def read_last(out: Path, number: int) -> dict[str, NightTable]:
         last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
     except ValueError as error:
         named = str(dated[-1][1])
-        raise NightFileError("fleet_file_unread", path=named, why=str(error)) from error
+        raise WordedError("fleet_file_unread", path=named, why=str(error)) from error
     return {f"{day}": read(path) for day, path in last if last[-1][0] - day < timedelta(days=7)}
 
 
 def read(path: Path) -> NightTable:
-    """The table in the file of a night. Raises NightFileError and NoDuckdb."""
+    """The table in the file of a night. Raises WordedError and WordedUserError."""
     with _errors(path), _connected() as connection:
         return _read(connection, path)
 
@@ -130,7 +122,7 @@ def _errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where, why = str(error.filename or path), error.strerror or str(error)
-        raise NightFileError("fleet_file_unwritten", path=where, why=why) from error
+        raise WordedError("fleet_file_unwritten", path=where, why=why) from error
 
 
 @contextlib.contextmanager
@@ -140,7 +132,7 @@ def _lock(out: Path) -> Iterator[None]:
         with lock.hold(out / ".lock", _WAIT_S):
             yield
     except lock.Locked as error:
-        raise NightFileError("fleet_locked", path=str(out)) from error
+        raise WordedError("fleet_locked", path=str(out)) from error
 
 
 def _texts(values: list[str | None]) -> Any:
@@ -246,7 +238,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
                 shape = _SHAPES.get(name, tuple[str, ...])
                 fact[name] = msgspec.json.decode(fact[name], type=shape)
         except (TypeError, msgspec.MsgspecError) as error:
-            raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
+            raise WordedError("fleet_file_unread", path=str(path), why=str(error)) from error
         rows.append(Row(machine, began=began, groups=groups, **fact))
     keys = ", ".join(_SERIES)
     held = _run(
@@ -259,7 +251,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
             Series(check, name, parts.parse(part), unit) for name, part, check, unit in held
         )
     except ValueError as error:
-        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
+        raise WordedError("fleet_file_unread", path=str(path), why=str(error)) from error
     connection.register(
         "names",
         {
@@ -299,14 +291,14 @@ def _read_troubles(
     try:
         return None if kept is None else _TROUBLES.decode(kept[0])
     except msgspec.MsgspecError as error:
-        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
+        raise WordedError("fleet_file_unread", path=str(path), why=str(error)) from error
 
 
 def _run(connection: DuckDBPyConnection, query: str, path: Path) -> DuckDBPyConnection:
-    """Run a query about a file. Raises NightFileError."""
+    """Run a query about a file. Raises WordedError."""
     duckdb: Any = importlib.import_module("duckdb")
     try:
         return connection.execute(query)
     except duckdb.Error as error:
         why = plain_text.first_line(str(error))
-        raise NightFileError("fleet_file_unread", path=str(path), why=why) from error
+        raise WordedError("fleet_file_unread", path=str(path), why=why) from error

@@ -19,7 +19,7 @@ from acceptance.fleet import due
 from acceptance.history import lock
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedError, WordedUserError
 
 JOB = "rigproof"  # the name of our jobs
 OURS = "rigproof FAIL: "  # begins each reason that is ours
@@ -55,14 +55,6 @@ _RESERVATION = re.compile(
 )
 _OUR_JOB = re.compile(r"(\d+)\|([A-Z_]+)\|([^|]*)\|(.*)", re.ASCII)
 _SUBMITTED = re.compile(r"(\d+)(?:;\S+)?", re.ASCII)
-
-
-class SlurmError(WordedError):
-    """A command of Slurm refused, said what is not known here, or does not know what was named."""
-
-
-class SubmissionError(WordedError):
-    """Another call submits at this moment, or the queue cannot be read during `--wait`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +188,7 @@ def sinfo(partition: str | None) -> tuple[str, ...]:
 def parse_nodes(text: str) -> tuple[Node, ...]:
     """The nodes of sinfo's output; one in several partitions stands there several times.
 
-    Raises SlurmError.
+    Raises WordedUserError.
     """
     found: dict[str, Node] = {}
     for line in _lines(text):
@@ -212,7 +204,7 @@ def parse_nodes(text: str) -> tuple[Node, ...]:
 
 
 def parse_licences(text: str) -> dict[str, int]:
-    """How many there are of each licence, by `scontrol show licenses -o`. Raises SlurmError."""
+    """How many there are of each licence, by `scontrol show licenses -o`. Raises WordedUserError."""
     found: dict[str, int] = {}
     for line in _lines(text):
         if line.strip() == _NO_LICENCE:
@@ -225,7 +217,7 @@ def parse_licences(text: str) -> dict[str, int]:
 
 
 def parse_reservation(text: str) -> tuple[str, datetime, str, frozenset[str], bool]:
-    """Name, start, list of nodes, flags, and whether it is in force. Raises SlurmError."""
+    """Name, start, list of nodes, flags, and whether it is in force. Raises WordedUserError."""
     lines = _lines(text)
     found = _RESERVATION.fullmatch(lines[0].strip()) if len(lines) == 1 else None
     if found is None:
@@ -241,7 +233,7 @@ def parse_reservation(text: str) -> tuple[str, datetime, str, frozenset[str], bo
 def parse_jobs(text: str) -> tuple[Queued, ...]:
     """Our jobs that wait or run, by squeue's lines; one that is completing did its work.
 
-    Raises SlurmError.
+    Raises WordedUserError.
     """
     found = []
     for line in _lines(text):
@@ -257,8 +249,8 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _unknown(program: str, line: str) -> SlurmError:
-    return SlurmError("slurm_line", program=program, text=plain_text.quote(line))
+def _unknown(program: str, line: str) -> WordedUserError:
+    return WordedUserError("slurm_line", program=program, text=plain_text.quote(line))
 
 
 def reason(component: str | None, check: str, run_id: str) -> str:
@@ -271,32 +263,32 @@ def reason(component: str | None, check: str, run_id: str) -> str:
 
 
 def nodes(partition: str | None = None) -> tuple[Node, ...]:
-    """The nodes that Slurm knows. Raises SlurmError, CommandError."""
+    """The nodes that Slurm knows. Raises WordedUserError, CommandError."""
     found = parse_nodes(_output("sinfo", *sinfo(partition)))
     if not found:
-        raise SlurmError("slurm_no_nodes", partition=partition)
+        raise WordedUserError("slurm_no_nodes", partition=partition)
     return found
 
 
 def expand(nodes: str) -> tuple[str, ...]:
-    """The names in a list of Slurm's form: n[1-3],gpu7. Raises SlurmError, CommandError."""
+    """The names in a list of Slurm's form: n[1-3],gpu7. Raises WordedUserError, CommandError."""
     return due.names(_output("scontrol", "show", "hostnames", nodes), "scontrol show hostnames")
 
 
 def licences(name: str) -> int:
-    """How many the site has of a licence; raises SlurmError where it has none."""
+    """How many the site has of a licence; raises WordedUserError where it has none."""
     known = parse_licences(_output("scontrol", "show", "licenses", "-o"))
     if count := known.get(name):
         return count
-    raise SlurmError("slurm_no_licence", licence=name)
+    raise WordedUserError("slurm_no_licence", licence=name)
 
 
 def maintenance(name: str) -> Reservation:
-    """A maintenance reservation that is in force. Raises SlurmError, CommandError."""
+    """A maintenance reservation that is in force. Raises WordedUserError, CommandError."""
     text = _output("scontrol", "show", "reservation", name, "-o")
     known, since, nodes, flags, active = parse_reservation(text)
     if "MAINT" not in flags or not active:
-        raise SlurmError("slurm_no_maintenance", reservation=name)
+        raise WordedUserError("slurm_no_maintenance", reservation=name)
     return Reservation(known, since, expand(nodes))
 
 
@@ -304,7 +296,7 @@ def maintenance(name: str) -> Reservation:
 def submitting(folder: Path) -> Iterator[None]:
     """Be the only call that submits for this shared folder, which has the folder of the logs.
 
-    Raises SubmissionError where another call does, and SlurmError where the folder cannot be
+    Raises WordedError where another call does, and WordedUserError where the folder cannot be
     locked.
     """
     path = log_of(folder, "any").with_name(".submit.lock")
@@ -312,21 +304,21 @@ def submitting(folder: Path) -> Iterator[None]:
         try:
             held.enter_context(lock.hold(path, _LOCK_S))
         except lock.Locked as error:
-            raise SubmissionError("slurm_locked", path=str(folder), holder=str(error)) from error
+            raise WordedError("slurm_locked", path=str(folder), holder=str(error)) from error
         except PermissionError as error:
-            raise SlurmError("slurm_folder", path=str(path), why=error.strerror) from error
+            raise WordedUserError("slurm_folder", path=str(path), why=error.strerror) from error
         except OSError as error:
-            raise SlurmError("slurm_no_lock", path=str(path), why=error.strerror) from error
+            raise WordedUserError("slurm_no_lock", path=str(path), why=error.strerror) from error
         yield
 
 
 def jobs() -> tuple[Queued, ...]:
-    """Our jobs that wait or run. Raises SlurmError, CommandError."""
+    """Our jobs that wait or run. Raises WordedUserError, CommandError."""
     return parse_jobs(_output("squeue", "-h", "--me", "-n", JOB, "-o", "%i|%T|%n|%r"))
 
 
 def submit(job: Job, node: str) -> str:
-    """Submit the job of one node; returns its id. Raises SlurmError, CommandError."""
+    """Submit the job of one node; returns its id. Raises WordedUserError, CommandError."""
     # An array would start several on the node; GPUs that are hidden here are not hidden there.
     clean = ("env", "-u", "SBATCH_ARRAY_INX", "-u", "CUDA_VISIBLE_DEVICES")
     text = _output(*clean, command.find("sbatch", _PACKAGE), *job.argv(node), named="sbatch")
@@ -339,14 +331,14 @@ def submit(job: Job, node: str) -> str:
 def drain(node: str, why: str) -> str:
     """Let no new job start on a node, while those that run go on; returns the reason.
 
-    Raises SlurmError, CommandError.
+    Raises WordedUserError, CommandError.
     """
     _output("scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={why}")
     return why
 
 
 def resume(node: str) -> str:
-    """Undo a drain; returns the node's name. Raises SlurmError, CommandError."""
+    """Undo a drain; returns the node's name. Raises WordedUserError, CommandError."""
     _output("scontrol", "update", f"NodeName={node}", "State=RESUME")
     return node
 
@@ -354,7 +346,7 @@ def resume(node: str) -> str:
 def release(reservation: Reservation, nodes: Sequence[str]) -> Reservation:
     """Take nodes out of a reservation, which ends with its last one.
 
-    Returns what is left of it. Raises SlurmError, CommandError.
+    Returns what is left of it. Raises WordedUserError, CommandError.
     """
     left = tuple(one for one in reservation.nodes if one not in nodes)
     if left:
@@ -366,13 +358,13 @@ def release(reservation: Reservation, nodes: Sequence[str]) -> Reservation:
 
 
 def _output(program: str, *arguments: str, named: str | None = None) -> str:
-    """What a command of Slurm prints. Raises SlurmError where it ends with another code than 0."""
+    """What a command of Slurm prints. Raises WordedUserError where it ends with another code than 0."""
     argv = (command.find(program, _PACKAGE), *arguments)
     standard = {"SLURM_TIME_FORMAT": "standard"}
     done = command.run(argv, deadline=Deadline.after(_SECONDS), env=standard)
     if done.returncode != 0 or done.truncated or done.timed_out:
         why: Text = done.last_lines(3) or done.describe()
-        raise SlurmError("slurm_refused", program=named or program, why=why)
+        raise WordedUserError("slurm_refused", program=named or program, why=why)
     return done.stdout
 
 

@@ -28,7 +28,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Component, Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import acceptances, due, ending
-from acceptance.fleet.acceptances import Acceptance, AcceptanceError
+from acceptance.fleet.acceptances import Acceptance
 from acceptance.fleet.ending import Failure, Proof
 from acceptance.fleet.identity import MachineRun
 from acceptance.journal import run_folder
@@ -37,7 +37,7 @@ from acceptance.reports import verdict_json
 from acceptance.reports.text import one_line
 from acceptance.reports.verdict_json import File, UnreadableVerdict
 from acceptance.run import signature
-from acceptance.wording.errors import said
+from acceptance.wording.errors import WordedUserError, said
 
 PACKED = f"{run_folder.VERDICT}.gz"
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
@@ -346,7 +346,7 @@ class _Reader:
         try:
             found = acceptances.read(path, self.signers)
         except (
-            AcceptanceError,
+            WordedUserError,
             signature.SignatureError,
             CommandError,
             OSError,

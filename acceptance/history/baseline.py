@@ -21,30 +21,16 @@ from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
+from acceptance.history.errors import HistoryError
 from acceptance.history.noise import NoiseBook
 from acceptance.journal.run import Run
 from acceptance.wording import words
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import WordedUserError
 
 FORMAT = 1
 # The codes of a plan's gaps where earlier runs cannot be read, so that this run cannot be compared
 # with them. Such a gap is no shortfall of the run itself.
 NOT_COMPARED = {"changes_unknown", "nightly_changes_unknown"}
-
-
-class RunRejected(WordedError):
-    """A run cannot be a baseline; the message completes a sentence that begins with the run."""
-
-
-class BrokenSeal(WordedError):
-    """The content does not match its seal, or cannot be read.
-
-    The message completes a sentence that begins with the file.
-    """
-
-
-class NewerFormat(WordedError):
-    """A newer rigproof wrote the file; the message completes a sentence that begins with it."""
 
 
 class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,13 +122,13 @@ def make(
     was changed, and is to be accepted as it is. Limits apply as ever, and what is ignored is
     recorded in `set_aside`.
 
-    Raises RunRejected for a run that is not a full PASS.
+    Raises WordedUserError for a run that is not a full PASS.
     """
     verdict = run.with_plan(_without_past(run.plan)).verdict if anew else run.verdict
     _require_pass(verdict)
     machine = facts.facts_of(run.entries)
     if machine is None:
-        raise RunRejected("run_without_inventory")
+        raise WordedUserError("run_without_inventory")
     virtual = bool(run.inventory.cpu.virtualised)
     return Certificate(
         machine_id=run.start.machine_id,
@@ -164,16 +150,16 @@ def make(
 
 
 def _require_pass(verdict: Verdict) -> None:
-    """Raise RunRejected unless the whole machine passed."""
+    """Raise WordedUserError unless the whole machine passed."""
     if verdict.verdict != "PASS":
         reasons = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
         first, *others = by_gravity(reasons, measurements.shipped().by_name)
         why, more = words.as_message(first), len(others) or None
-        raise RunRejected("run_not_passed", verdict=verdict.verdict, why=why, more=more)
+        raise WordedUserError("run_not_passed", verdict=verdict.verdict, why=why, more=more)
     if verdict.shortened:
-        raise RunRejected("run_shortened", loads=reductions_message(verdict.shortened))
+        raise WordedUserError("run_shortened", loads=reductions_message(verdict.shortened))
     if verdict.scope != "full":
-        raise RunRejected("run_partial")
+        raise WordedUserError("run_partial")
 
 
 def _without_past(plan: Plan) -> Plan:
@@ -242,17 +228,17 @@ def encode_certificate(certificate: Certificate) -> bytes:
 def decode_certificate(file: bytes) -> tuple[Certificate, str]:
     """The certificate in a file, and its seal.
 
-    The seal is checked before anything else is used. Raises BrokenSeal or NewerFormat.
+    The seal is checked before anything else is used. Raises HistoryError or HistoryError.
     """
     try:
         found = msgspec.json.decode(file, type=_Sealed)
         if found.rigproof_baseline > FORMAT:
-            raise NewerFormat("certificate_newer", found=found.rigproof_baseline, known=FORMAT)
+            raise HistoryError("certificate_newer", found=found.rigproof_baseline, known=FORMAT)
         if seal(bytes(found.certificate)) != found.sha256:
-            raise BrokenSeal("seal_broken")
+            raise HistoryError("seal_broken")
         certificate = msgspec.json.decode(
             found.certificate, type=Certificate, dec_hook=parts.decode
         )
         return certificate, found.sha256
     except (ValueError, RecursionError) as error:  # not JSON, or of another shape
-        raise BrokenSeal("no_certificate", why=str(error)) from error
+        raise HistoryError("no_certificate", why=str(error)) from error

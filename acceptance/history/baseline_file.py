@@ -19,10 +19,11 @@ from acceptance.core.message import Message
 from acceptance.core.spans import first_record
 from acceptance.history import baseline, durable_file, era, location, lock
 from acceptance.history.baseline import Certificate, FormerBaseline
-from acceptance.history.errors import BaselineRefused, BaselineUnsound
+from acceptance.history.errors import HistoryError
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, ownership, provenance, reader
 from acceptance.journal import run as journal_run
+from acceptance.wording.errors import WordedUserError
 
 NAME, FORMER = "baseline.json", "baselines"
 WAIT_S = 20.0  # any other writer takes about a second
@@ -59,7 +60,7 @@ def path(out: Path, machine_id: str) -> Path:
 def read(out: Path, machine_id: str) -> Baseline | None:
     """The baseline of a machine; None if none was ever recorded.
 
-    Raises BaselineUnsound if it cannot be read or its seal is broken: a run that should be compared
+    Raises HistoryError if it cannot be read or its seal is broken: a run that should be compared
     with it is unjudged.
     """
     return _read(path(out, machine_id), machine_id)
@@ -76,7 +77,7 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
         if isinstance(error, regular_file.NotRegular):
             why = Message("cannot_be_read", {"why": str(error.strerror)})
             raise _unsound(file, why) from error
-        raise BaselineUnsound("baseline_unread", path=str(file), why=error.strerror) from error
+        raise HistoryError("baseline_unread", path=str(file), why=error.strerror) from error
     found = _opened(file, content)
     if found.certificate.machine_id != machine_id:
         machine = found.certificate.machine_id
@@ -84,26 +85,26 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
     return found
 
 
-def _unsound(file: Path, why: Message) -> BaselineUnsound:
+def _unsound(file: Path, why: Message) -> HistoryError:
     """The error for a file that another one must replace."""
-    return BaselineUnsound("baseline_unsound", path=str(file), why=why, former=f"{FORMER}/")
+    return HistoryError("baseline_unsound", path=str(file), why=why, former=f"{FORMER}/")
 
 
 def require(out: Path, machine_id: str) -> Baseline:
-    """The baseline of a machine. Raises BaselineRefused if there is none, and BaselineUnsound."""
+    """The baseline of a machine. Raises WordedUserError if there is none, and HistoryError."""
     found = read(out, machine_id)
     if found is None:
-        raise BaselineRefused("no_baseline", path=str(path(out, machine_id)))
+        raise WordedUserError("no_baseline", path=str(path(out, machine_id)))
     return found
 
 
 def _opened(file: Path, content: bytes) -> Baseline:
     try:
         found, sha256 = baseline.decode_certificate(content)
-    except baseline.BrokenSeal as error:
+    except HistoryError as error:
         raise _unsound(file, error.message) from error
-    except baseline.NewerFormat as error:
-        raise BaselineUnsound("baseline_newer", path=str(file), why=error.message) from error
+    except HistoryError as error:
+        raise HistoryError("baseline_newer", path=str(file), why=error.message) from error
     return Baseline(found, sha256, file)
 
 
@@ -117,7 +118,7 @@ def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     """The earlier baselines that can be read and whose seals are intact, oldest first."""
     found = []
     for file in _former_files(path(out, machine_id).parent):
-        with contextlib.suppress(BaselineUnsound, OSError):
+        with contextlib.suppress(HistoryError, OSError):
             found.append(_opened(file, regular_file.read(file, regular_file.SMALL_RECORD)))
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
 
@@ -129,8 +130,8 @@ def accept(
 
     With `replace` it may replace another baseline, with which it is then not compared.
 
-    Raises BaselineRefused if the run cannot be a baseline, or, without `replace`, if there is one
-    already. Raises BaselineUnsound if the file cannot be written, or, without `replace`, if the
+    Raises WordedUserError if the run cannot be a baseline, or, without `replace`, if there is one
+    already. Raises HistoryError if the file cannot be written, or, without `replace`, if the
     present one cannot be trusted. On an error the present baseline stays. Raises JournalError
     too.
     """
@@ -141,27 +142,27 @@ def accept(
         with lock.hold(file.parent / ".lock", WAIT_S):
             return _store(file, made, replace=replace)
     except lock.Locked as error:
-        raise BaselineUnsound("baseline_locked", path=str(file), holder=str(error)) from error
+        raise HistoryError("baseline_locked", path=str(file), holder=str(error)) from error
     except OSError as error:
         where = str(error.filename or file)
         why = ownership.reason(error, Path(where))
-        raise BaselineUnsound("baseline_unwritten", path=where, why=why) from error
+        raise HistoryError("baseline_unwritten", path=where, why=why) from error
 
 
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
     """The certificate of a run of this machine, without a predecessor.
 
-    `anew` is as in `baseline.make`. Raises BaselineRefused or JournalError.
+    `anew` is as in `baseline.make`. Raises WordedUserError or JournalError.
     """
     journal = reader.read(run_dir)
     if journal.torn:
-        raise BaselineRefused("torn_run", run=str(run_dir), torn=journal.torn[0])
+        raise WordedUserError("torn_run", run=str(run_dir), torn=journal.torn[0])
     if first_record(journal.entries) is None:
-        raise BaselineRefused("run_without_plan", run=str(run_dir))
+        raise WordedUserError("run_without_plan", run=str(run_dir))
     run = journal_run.of_journal(journal)
     start = run.start
     if start.machine_id != clock.machine_id(root):
-        raise BaselineRefused("run_of_other_machine", run=str(run_dir), machine=start.machine_id)
+        raise WordedUserError("run_of_other_machine", run=str(run_dir), machine=start.machine_id)
     try:
         made = baseline.make(
             run,
@@ -172,21 +173,21 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             era=era.era_of_run(run.plan, start.provenance, run.inventory).facts,
             anew=anew,
         )
-    except baseline.RunRejected as error:
-        raise BaselineRefused("run_rejected", run=str(run_dir), why=error.message) from error
+    except WordedUserError as error:
+        raise WordedUserError("run_rejected", run=str(run_dir), why=error.message) from error
     if run.seal.old:
-        raise BaselineRefused("run_not_sealed", run=str(run_dir))
+        raise WordedUserError("run_not_sealed", run=str(run_dir))
     return made
 
 
 def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
     """Write the certificate; the caller holds the lock.
 
-    Raises BaselineRefused, BaselineUnsound, and OSError if the disk refuses it.
+    Raises WordedUserError, HistoryError, and OSError if the disk refuses it.
     """
     try:
         before = _read(file, certificate.machine_id)
-    except BaselineUnsound:
+    except HistoryError:
         if not replace:
             raise
         before = None
@@ -195,7 +196,7 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         if known.machine.run_id == certificate.machine.run_id:
             return AcceptResult(before, already=True)
         if not replace:
-            raise BaselineRefused(
+            raise WordedUserError(
                 "baseline_there",
                 path=str(file),
                 run=known.machine.run_id,

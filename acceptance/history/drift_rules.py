@@ -14,6 +14,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core.bounds import worse_side
 from acceptance.core.limit import Limit, Worse
+from acceptance.core.message import SetupError
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.measurements import Rate
 from acceptance.history.noise import NoiseBook, Spread
@@ -181,12 +182,12 @@ class DriftBook:
 
 
 def read(path: Path, noise: NoiseBook) -> DriftBook:
-    """The rules of a file, beside those of the families. Raises DataFileError if any is wrong."""
+    """The rules of a file, beside those of the families. Raises SetupError if any is wrong."""
     sheet = resources.read(path, Constants)
     if sheet.nights.known < max(
         sheet.slope.over, sheet.growth.recent + sheet.growth.before, sheet.off.of
     ):
-        raise resources.DataFileError(
+        raise SetupError(
             f"{path.name}: nights.known is fewer nights than slope, growth or off look back"
         )
     return DriftBook(sheet, noise)

@@ -24,17 +24,3 @@ def history_errors(path: Path) -> Iterator[None]:
         code = "no_history_file" if isinstance(error, NotRegular) else "history_out_of_reach"
         where = str(error.filename or path)
         raise HistoryError(code, path=where, why=ownership.reason(error, Path(where))) from error
-
-
-class BaselineRefused(WordedError):
-    """A request about the baseline that cannot be met.
-
-    The run is not a full PASS of this machine, there is a baseline already, or there is none.
-    """
-
-
-class BaselineUnsound(WordedError):
-    """The baseline cannot be read, trusted or written.
-
-    A run that should be compared with it is unjudged for this reason.
-    """

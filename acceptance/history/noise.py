@@ -18,12 +18,12 @@ import msgspec
 from acceptance import resources
 from acceptance.core.bounds import on_worse_side, spread_of
 from acceptance.core.limit import UNITS, Worse
+from acceptance.core.message import SetupError, UserError
 from acceptance.core.past import Bounds
 from acceptance.core.site import SiteChecks
 from acceptance.core.strict import Strict, Text
 from acceptance.expect import measurements, site_families
 from acceptance.expect.measurements import Measurements, Noise
-from acceptance.expect.site_families import SiteFileError
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -86,7 +86,7 @@ class NoiseBook:
         """
         known = dict(self.families.by_name)
         for one in filter(None, checks):
-            with contextlib.suppress(SiteFileError):
+            with contextlib.suppress(UserError):
                 known = {**site_families.parse(one.families).measurements.by_name, **known}
         return replace(self, families=Measurements(known, self.families.families))
 
@@ -129,12 +129,12 @@ class NoiseBook:
 def read(path: Path) -> NoiseBook:
     """The general spreads of a file, beside those of the shipped families.
 
-    Raises DataFileError if anything is wrong, and for a unit that is not listed exactly once.
+    Raises SetupError if anything is wrong, and for a unit that is not listed exactly once.
     """
     sheet = resources.read(path, _Sheet)
     units = sorted(row.unit for row in sheet.unit)
     if units != sorted(UNITS):
-        raise resources.DataFileError(
+        raise SetupError(
             f"{path.name}: every unit must stand there once: {', '.join(sorted(UNITS))}"
         )
     return NoiseBook(sheet, measurements.shipped())

@@ -14,10 +14,6 @@ from acceptance.loads.program import LoadError
 MEMORY_SHARE = 0.95
 
 
-class CardError(LoadError):
-    """The GPU cannot be used as asked; the message is one sentence for the user."""
-
-
 class Card(Protocol):
     """A device that executes queued work in order, asynchronously to the host."""
 
@@ -76,12 +72,12 @@ def wait(
 ) -> None:
     """Return when `done` is true. It never waits in the driver, which may never return.
 
-    Raises CardError after `within_s` seconds: the GPU hangs.
+    Raises LoadError after `within_s` seconds: the GPU hangs.
     """
     end, pause = time.monotonic() + within_s, 1e-4
     while not done():
         if time.monotonic() > end:
-            raise CardError(
+            raise LoadError(
                 f"the GPU has not finished what it was given within {within_s:g} s: it hangs"
             )
         sleep(pause)
@@ -92,7 +88,7 @@ class PatientCard(CudaCard):
     """CUDA device 0, with a limit on the wait for a mark."""
 
     def seconds(self, begin: Any, end: Any) -> float:
-        """Seconds between two marks by the GPU's clock. Raises CardError where it hangs."""
+        """Seconds between two marks by the GPU's clock. Raises LoadError where it hangs."""
         wait(end.query)
         return float(begin.elapsed_time(end)) / 1e3
 
@@ -131,17 +127,17 @@ def uuid(index: int) -> str:
 def gpu_identity() -> dict[str, Any]:
     """The GPU's name, UUID and compute capability, and the library versions, for the record.
 
-    Raises CardError where torch or a GPU is missing.
+    Raises LoadError where torch or a GPU is missing.
     """
     try:
         import torch
     except ImportError as error:
-        raise CardError(
+        raise LoadError(
             f"torch cannot be imported ({error}): run it in rigproof's image, or install "
             "rigproof[gpu] in place of rigproof"
         ) from None
     if not torch.cuda.is_available():
-        raise CardError(
+        raise LoadError(
             "torch sees no GPU: see that `nvidia-smi` lists one here and that "
             "CUDA_VISIBLE_DEVICES names it"
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.core import plain_text
-from acceptance.loads.card import CardError
+from acceptance.loads.program import LoadError
 
 FOLDER = Path(__file__).with_name("kernels")
 # An image's NVRTC must compile for these: every architecture that rigproof tests, from V100 to
@@ -31,9 +31,9 @@ def source(name: str) -> str:
 
 
 def _require_success(code: Any, what: str) -> None:
-    """Raise CardError unless the return code of NVRTC or the driver is 0."""
+    """Raise LoadError unless the return code of NVRTC or the driver is 0."""
     if int(code) != 0:
-        raise CardError(
+        raise LoadError(
             f"{what} said {getattr(code, 'name', code)}: is this driver new enough for "
             "torch's CUDA?"
         )
@@ -45,7 +45,7 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
     The GPU's own architecture, or else the newest earlier one of the same family. Machine code for
     an architecture also runs on later ones of the same major number (CUDA programming guide, binary
     compatibility), so an NVRTC older than the GPU still works where it knows the family. Raises
-    CardError where it does not.
+    LoadError where it does not.
     """
     major, minor = capability
     own = 10 * major + minor
@@ -60,7 +60,7 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
             f"NVRTC knows architectures up to sm_{newest} and none for compute capability "
             f"{major}.{minor}"
         )
-        raise CardError(f"{text}: use an image with a newer CUDA")
+        raise LoadError(f"{text}: use an image with a newer CUDA")
     return max(fit)
 
 
@@ -68,7 +68,7 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
 def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
     """Machine code of a kernel file for one architecture, compiled once for all GPUs that have it.
 
-    Raises CardError, with the beginning of NVRTC's log, where it cannot be compiled.
+    Raises LoadError, with the beginning of NVRTC's log, where it cannot be compiled.
     """
     from cuda.bindings import nvrtc
 
@@ -93,7 +93,7 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
                 f"NVRTC cannot compile {name}.cu for compute capability "
                 f"{capability[0]}.{capability[1]}"
             )
-            raise CardError(f"{text}: {said or getattr(code, 'name', code)}")
+            raise LoadError(f"{text}: {said or getattr(code, 'name', code)}")
         code, size = nvrtc.nvrtcGetCUBINSize(program)
         _require_success(code, "NVRTC")
         cubin = b" " * size
@@ -126,7 +126,7 @@ class Kernels:
         """Queue one kernel on the current stream.
 
         Arguments are ctypes values, as the kernel declares them. The current stream must belong to
-        the device that the kernels were loaded for. Raises CardError where the driver refuses the
+        the device that the kernels were loaded for. Raises LoadError where the driver refuses the
         launch. An error inside the kernel surfaces at the next wait for the stream.
         """
         import torch

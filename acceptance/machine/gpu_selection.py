@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core import parts
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.parts import Component
 from acceptance.machine.gpu import Gpu
 
@@ -15,10 +15,6 @@ SLURM_JOB = "SLURM_JOB_ID"
 # Set by deploy/slurm/job, which is submitted with --exclusive, to the id of its own job.
 EXCLUSIVE = "RIGPROOF_EXCLUSIVE_JOB"
 _NO_GPU = ("", "-1", "NoDevFiles")  # the last is Slurm's
-
-
-class SelectionError(Exception):
-    """The GPU selection is not clear; the message is one sentence with the cure."""
 
 
 def environment(due: Sequence[Gpu]) -> dict[str, str]:
@@ -60,7 +56,7 @@ def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> Message 
     """A note on a CUDA_VISIBLE_DEVICES that the caller has set; None where it is not set.
 
     With `--gpus` the variable is not used, and the note says so. In a Slurm job it names the GPUs
-    that the job was given, which are tested. Elsewhere it raises SelectionError: to honour the
+    that the job was given, which are tested. Elsewhere it raises UserError: to honour the
     variable would pass a machine with a hidden part; to ignore it silently would load cards that
     somebody meant to spare.
     """
@@ -73,7 +69,7 @@ def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> Message 
         return Message("variable_not_used", values)
     if own := environ.get(SLURM_JOB):
         return Message("gpus_of_job", {"variable": variable, "job": own})
-    raise SelectionError(
+    raise UserError(
         f"{variable} hides GPUs from CUDA: unset it to test the whole machine, or "
         "name the GPUs with --gpus (make: GPUS=0,1)"
     )
@@ -85,21 +81,21 @@ def names_of_job(job: Job, gpus: Sequence[Gpu], count: int) -> tuple[Component, 
 
     An index counts the GPUs that NVML shows, in the order of their PCI addresses: where Slurm hides
     the others from the job, its first GPU is 0, whichever of the machine it is. Raises
-    SelectionError.
+    UserError.
     """
     every = tuple(parts.Gpu(index) for index in range(count))
     if job.visible is None or not count:
         return every
     told = f"Slurm job {job.id} has {VISIBLE}={job.visible}"
     if job.visible in _NO_GPU:
-        raise SelectionError(f"{told}, which is no GPU: ask for GPUs with --gres=gpu:N")
+        raise UserError(f"{told}, which is no GPU: ask for GPUs with --gres=gpu:N")
     seen = [gpu for gpu in gpus if gpu.uuid is not None]
     chosen = set()
     for word in job.visible.split(","):
         index = int(word) if word.isascii() and word.isdigit() else None
         known = _of_uuid(word, gpus) if index is None else seen[index : index + 1]
         if len(known) != 1:
-            raise SelectionError(
+            raise UserError(
                 f"{told}, and {word!r} is no GPU that NVML shows here (a part of one, by MIG, "
                 "cannot be tested): name the GPUs with --gpus"
             )
@@ -112,7 +108,7 @@ def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[Compon
 
     All `count` due GPUs when `asked` is empty. Each word is an index (0, or gpu0: the order of the
     PCI addresses, as `nvidia-smi` counts), a UUID, or a prefix of a UUID that no other GPU shares.
-    Raises SelectionError.
+    Raises UserError.
     """
     every = tuple(parts.Gpu(index) for index in range(count))
     chosen = {_name(word, gpus, every) for word in asked}
@@ -125,7 +121,7 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[Component]) -> Compone
         name = parts.Gpu(int(index))
         if name in every:
             return name
-        raise SelectionError(f"--gpus {word}: there is no {name}: this machine has {_all(every)}")
+        raise UserError(f"--gpus {word}: there is no {name}: this machine has {_all(every)}")
     known = _of_uuid(word, gpus)
     if len(known) == 1 and len(word) > len("GPU-"):
         return known[0].name
@@ -134,7 +130,7 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[Component]) -> Compone
         or f"no GPU reports a UUID; this machine has {_all(every)}"
     )
     why = "more than one GPU begins so" if len(known) > 1 else "no GPU has this index or UUID"
-    raise SelectionError(f"--gpus {word}: {why}: {uuids}")
+    raise UserError(f"--gpus {word}: {why}: {uuids}")
 
 
 def _of_uuid(word: str, gpus: Sequence[Gpu]) -> list[Gpu]:

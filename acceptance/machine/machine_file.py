@@ -17,6 +17,7 @@ import msgspec
 
 from acceptance.core import parts, regular_file
 from acceptance.core.limit import Limit, LimitError, number
+from acceptance.core.message import UserError
 from acceptance.core.nearest import nearest
 from acceptance.core.parts import ITSELF, Component, Core, Function, Gpu, Named, Socket
 from acceptance.core.plain_text import same_text
@@ -214,10 +215,6 @@ _COMPONENTS = (
 BELOW_ZERO = ("degC",)
 
 
-class MachineFileError(Exception):
-    """The machine file is wrong; the message is one sentence with file, line, key and cure."""
-
-
 class DeclaredLimit(Strict, frozen=True):
     """`[[limit]]`: the machine's own limit; it replaces the shipped one and is marked as such."""
 
@@ -267,8 +264,8 @@ class Machine(Strict, frozen=True):
         return self.gpus
 
 
-def _error(file: Path, line: int | None, sentence: str) -> MachineFileError:
-    return MachineFileError(f"{file}{f', line {line}' if line else ''}: {sentence}")
+def _error(file: Path, line: int | None, sentence: str) -> UserError:
+    return UserError(f"{file}{f', line {line}' if line else ''}: {sentence}")
 
 
 KeyPath = list[str | int]
@@ -541,7 +538,7 @@ def _too_large(value: object, path: KeyPath) -> Iterator[Problem]:
 def _text(file: Path) -> str:
     """The text of a machine file.
 
-    Raises MachineFileError where it is no regular file, too large, or not UTF-8.
+    Raises UserError where it is no regular file, too large, or not UTF-8.
     """
     try:
         content = regular_file.read(file, regular_file.MACHINE_FILE)
@@ -558,7 +555,7 @@ def _text(file: Path) -> str:
         ) from error
 
 
-def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
+def key_error(file: Path, place: Sequence[str | int], sentence: str) -> UserError:
     """The error for a key that has a problem beyond the checks of `read`, with file and line."""
     return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
 
@@ -566,7 +563,7 @@ def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineF
 def read(file: Path) -> Machine:
     """The machine that a file declares.
 
-    Raises MachineFileError with file, line and key for any problem of the file.
+    Raises UserError with file, line and key for any problem of the file.
     """
     text = _text(file)
     try:
@@ -576,7 +573,7 @@ def read(file: Path) -> Machine:
 
 
 def _machine(text: str, file: Path) -> Machine:
-    """The machine of a text. Raises MachineFileError and TomlError."""
+    """The machine of a text. Raises UserError and TomlError."""
     table = toml_place.loads(text, _number)
     if not table:
         what = "holds nothing but comments" if text.strip() else "is empty"

@@ -160,5 +160,5 @@ class Thresholds(Strict, frozen=True):
 
 @functools.cache
 def thresholds() -> Thresholds:
-    """The shipped file. Raises DataFileError."""
+    """The shipped file. Raises SetupError."""
     return resources.read(resources.locate(FILE), Thresholds)

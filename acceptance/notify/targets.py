@@ -11,19 +11,13 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from acceptance.core import regular_file
+from acceptance.core.message import UserError
 from acceptance.process import command
 from acceptance.reports.text import one_line
 
 SUFFIX = ".prom"  # the textfile collector reads only files with this suffix
 SHORTEST_SECRET = 16  # bytes; a shorter one could be guessed from one signature
 MOST_BYTES = 4096  # of an address or a secret; a larger file is the wrong file
-
-
-class TargetError(Exception):
-    """An unusable --textfile, --on-fail, --webhook or --webhook-secret-file.
-
-    The message is one sentence.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +58,9 @@ def read(
     webhook: str | None = None,
     secret_file: Path | None = None,
 ) -> NotificationTargets:
-    """Check the settings as they were typed. Raises TargetError."""
+    """Check the settings as they were typed. Raises UserError."""
     if secret_file is not None and webhook is None:
-        raise TargetError(
+        raise UserError(
             "--webhook-secret-file signs what --webhook posts, which is not given: give both "
             "or neither"
         )
@@ -93,7 +87,7 @@ def usable(
     def one(**given: Any) -> NotificationTargets:
         try:
             return read(**given)
-        except TargetError as error:
+        except UserError as error:
             wrong.append(str(error))
             return NotificationTargets()
 
@@ -104,18 +98,18 @@ def usable(
 
 def _textfile(path: Path) -> Path:
     if path.suffix != SUFFIX or path.name == SUFFIX:
-        raise TargetError(
+        raise UserError(
             f"--textfile {path}: node-exporter reads files named *{SUFFIX} alone: call it "
             f"rigproof{SUFFIX}"
         )
     if not path.parent.is_dir():
-        raise TargetError(
+        raise UserError(
             f"--textfile {path}: there is no folder {path.parent}: give the one that "
             "node-exporter was started with "
             "(--collector.textfile.directory)"
         )
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise TargetError(
+        raise UserError(
             f"--textfile {path}: you may not write into {path.parent}: let its owner allow "
             "it, or run as root"
         )
@@ -126,17 +120,15 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         argv = tuple(shlex.split(text))
     except ValueError as error:
-        raise TargetError(
-            f"--on-fail {text!r} is no command ({error}): close its quotes"
-        ) from error
+        raise UserError(f"--on-fail {text!r} is no command ({error}): close its quotes") from error
     if not argv:
-        raise TargetError(
+        raise UserError(
             "--on-fail is empty: give a command, such as --on-fail 'mail -s rigproof root'"
         )
     try:
         return (command.find(argv[0]), *argv[1:])
     except command.ProgramMissing as error:
-        raise TargetError(f"--on-fail: {error} (a command is started without a shell)") from error
+        raise UserError(f"--on-fail: {error} (a command is started without a shell)") from error
 
 
 def _webhook(text: str, secret_file: Path | None) -> Webhook:
@@ -146,7 +138,7 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
         else text
     )
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise TargetError(
+        raise UserError(
             "--webhook: the address holds a space or another letter that none may hold: copy "
             "it again, whole"
         )
@@ -156,13 +148,13 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
     except ValueError:  # a port that is not a number, or a bracket that is not closed
         known = False
     if not known:
-        raise TargetError(
+        raise UserError(
             "--webhook: that is no address: give https://HOST/..., or @FILE for a file that "
             "holds it"
         )
     secret = _content(secret_file, "--webhook-secret-file") if secret_file is not None else None
     if secret is not None and len(secret) < SHORTEST_SECRET:
-        raise TargetError(
+        raise UserError(
             f"--webhook-secret-file {secret_file}: holds {len(secret)} bytes, which is too few "
             "for a secret: "
             f"write at least {SHORTEST_SECRET}, such as `openssl rand -hex 32` prints"
@@ -173,23 +165,23 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
 def _content(path: Path, option: str) -> bytes:
     """The content of a file that other users cannot access, without surrounding white space.
 
-    Raises TargetError, also for an empty file or one larger than MOST_BYTES.
+    Raises UserError, also for an empty file or one larger than MOST_BYTES.
     """
     try:
         with regular_file.open_read(path, regular_file.MACHINE_FILE) as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(MOST_BYTES + 1).strip()
     except OSError as error:
-        raise TargetError(
+        raise UserError(
             f"{option} {path}: cannot be read ({error.strerror}): give the file that holds it"
         ) from error
     if mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise TargetError(
+        raise UserError(
             f"{option} {path}: everybody may read it or write to it: "
             f"`chmod 600 {shlex.quote(str(path))}` first"
         )
     if not content or len(content) > MOST_BYTES:
-        raise TargetError(
+        raise UserError(
             f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one "
             "line into it"
         )

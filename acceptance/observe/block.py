@@ -18,14 +18,10 @@ from pathlib import Path
 from acceptance.core.plain_text import quote
 from acceptance.observe import sysfs
 from acceptance.observe.storage import SECTOR_BYTES
-from acceptance.wording.errors import WordedError
+from acceptance.observe.sysfs import SysfsError
 
 _LEAST, _WITH_FLUSHES = 11, 17
 _NVME = re.compile(r"nvme(\d+)n(\d+)")
-
-
-class BlockError(WordedError):
-    """A disk's counters cannot be read, or make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +39,27 @@ class Moved:
 
 
 def parse(line: str) -> Moved:
-    """The counters of /sys/class/block/*/stat. Raises BlockError for a short or other line."""
+    """The counters of /sys/class/block/*/stat. Raises SysfsError for a short or other line."""
     return _moved(line.split(), line)
 
 
 def table(text: str) -> dict[str, Moved]:
     """The counters of every block device in the text of /proc/diskstats, by name.
 
-    Raises BlockError as `parse` does, and for a device that comes twice.
+    Raises SysfsError as `parse` does, and for a device that comes twice.
     """
     found: dict[str, Moved] = {}
     for line in filter(str.strip, text.split("\n")):
         fields = line.split()
         if len(fields) < 3 or fields[2] in found:
-            raise BlockError("disk_counters_unknown", line=quote(line))
+            raise SysfsError("disk_counters_unknown", line=quote(line))
         found[fields[2]] = _moved(fields[3:], line)
     return found
 
 
 def _moved(fields: list[str], line: str) -> Moved:
     if len(fields) < _LEAST or not all(one.isascii() and one.isdecimal() for one in fields):
-        raise BlockError("disk_counters_unknown", line=quote(line))
+        raise SysfsError("disk_counters_unknown", line=quote(line))
     numbers = [int(one) for one in fields]
     return Moved(
         read_bytes=numbers[2] * SECTOR_BYTES,
@@ -75,12 +71,12 @@ def _moved(fields: list[str], line: str) -> Moved:
 
 
 def read(names: Iterable[str], root: Path = Path("/")) -> dict[str, Moved]:
-    """The counters of these disks now. Raises BlockError where one is gone."""
+    """The counters of these disks now. Raises SysfsError where one is gone."""
     found: dict[str, Moved] = {}
     for name in names:
         text = sysfs.text(root / "sys/class/block" / name / "stat")
         if text is None:
-            raise BlockError("disk_not_counted", disk=name)
+            raise SysfsError("disk_not_counted", disk=name)
         found[name] = _most(parse(text), _by_ways(name, root))
     return found
 
@@ -112,14 +108,14 @@ def _most(one: Moved, other: Moved) -> Moved:
 def between(before: Mapping[str, Moved], after: Mapping[str, Moved]) -> Moved:
     """What all these disks moved between two readings.
 
-    Raises BlockError where a disk of the first is not in the second, or counts less there: it was
+    Raises SysfsError where a disk of the first is not in the second, or counts less there: it was
     away meanwhile.
     """
     total = Moved(0, 0, 0, 0, 0)
     for name, first in before.items():
         last = after.get(name)
         if last is None:
-            raise BlockError("disk_not_counted", disk=name)
+            raise SysfsError("disk_not_counted", disk=name)
         total = _sum(total, _grown(name, first, last))
     return total
 
@@ -135,7 +131,7 @@ def _grown(name: str, first: Moved, last: Moved) -> Moved:
     )
     counts = (grown.read_bytes, grown.written_bytes, grown.reads, grown.writes, grown.flushes or 0)
     if min(counts) < 0:
-        raise BlockError("disk_counters_fell", disk=name)
+        raise SysfsError("disk_counters_fell", disk=name)
     return grown
 
 

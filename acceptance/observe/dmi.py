@@ -48,13 +48,6 @@ _ARRAY_PARTS = ("Use", "Error Correction Type")
 _LISTED = "Number Of Devices"
 
 
-class DmiUnreadable(NotMeasurable):
-    """The tables could not be read; the message is one sentence with the fix.
-
-    This error never means that there are no DIMMs.
-    """
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryTables:
     """Modules and empty slots in table order, number of both, and error correction.
@@ -88,7 +81,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
 
     Standard error may be appended to it.
 
-    Raises DmiUnreadable when dmidecode could not read the tables or they list no module. Raises
+    Raises NotMeasurable when dmidecode could not read the tables or they list no module. Raises
     UnreadableOutput for an unknown line and for truncated text.
     """
     runs = len(_HEAD.findall("\n".join(lines(text))))
@@ -98,7 +91,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise _unread(text, returncode)
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise DmiUnreadable("dmi_broken", Unmeasured.NO_ANSWER, line=repr(broken.strip()))
+        raise NotMeasurable("dmi_broken", Unmeasured.NO_ANSWER, line=repr(broken.strip()))
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _require_whole(arrays, devices)
@@ -112,7 +105,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         if not _is_empty(device)
     )
     if not dimms:  # the machine runs, so it has memory, and the tables are wrong
-        raise DmiUnreadable("dmi_slots_empty", Unmeasured.NO_ANSWER, slots=len(devices))
+        raise NotMeasurable("dmi_slots_empty", Unmeasured.NO_ANSWER, slots=len(devices))
     empty = tuple(
         EmptySlot(name, _text(device, "Bank Locator"))
         for device, name in zip(devices, names, strict=True)
@@ -148,18 +141,18 @@ def _structures(text: str) -> list[_Structure]:
     return found
 
 
-def _unread(text: str, returncode: int) -> DmiUnreadable:
+def _unread(text: str, returncode: int) -> NotMeasurable:
     if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
-        return DmiUnreadable("dmidecode_needs_root", Unmeasured.NOT_PERMITTED)
+        return NotMeasurable("dmidecode_needs_root", Unmeasured.NOT_PERMITTED)
     if _HANDLE.search(text):
         if returncode:
-            return DmiUnreadable("dmidecode_failed", Unmeasured.NO_ANSWER, code=returncode)
-        return DmiUnreadable("dmi_no_memory_device", Unmeasured.NOT_OFFERED)
+            return NotMeasurable("dmidecode_failed", Unmeasured.NO_ANSWER, code=returncode)
+        return NotMeasurable("dmi_no_memory_device", Unmeasured.NOT_OFFERED)
     if text.strip() and not re.search(
         r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text
     ):
         raise _unknown(Message("dmi_text_foreign"), text.strip().splitlines()[0])
-    return DmiUnreadable("dmi_no_tables", Unmeasured.NOT_OFFERED)
+    return NotMeasurable("dmi_no_tables", Unmeasured.NOT_OFFERED)
 
 
 def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from acceptance.core.limit import GIB
+from acceptance.core.message import UserError
 from acceptance.machine import network_card, topology
 from acceptance.machine.channels import channels
 from acceptance.machine.filesystem import Filesystem
@@ -18,11 +19,6 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, known
 from acceptance.machine.waiver_lines import VIRTUAL_DISK, of_skip, toml_text
 from acceptance.wording import words
-
-
-class DraftError(Exception):
-    """The draft cannot be written; the message is one sentence."""
-
 
 _HEAD = """\
 # Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand:
@@ -248,17 +244,17 @@ def render(inventory: Inventory, filesystems: Sequence[Filesystem] = ()) -> str:
 def write(inventory: Inventory, file: Path, filesystems: Sequence[Filesystem] = ()) -> None:
     """Write the draft.
 
-    Raises DraftError when the file exists, because it may hold somebody's work.
+    Raises UserError when the file exists, because it may hold somebody's work.
     """
     text = render(inventory, filesystems)
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError as error:
-        raise DraftError(
+        raise UserError(
             f"{file}: is there already and is not overwritten: give another name"
         ) from error
     except OSError as error:
-        raise DraftError(
+        raise UserError(
             f"{file}: cannot be written ({error.strerror}): give another place"
         ) from error

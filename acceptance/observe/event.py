@@ -158,6 +158,6 @@ def own_load(kind: str, code: int | str | None) -> tuple[bool, bool]:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """One of the tables in fixtures/events. Raises DataFileError."""
+    """One of the tables in fixtures/events. Raises SetupError."""
     with resources.locate(f"events/{name}.toml").open("rb") as file:
         return tomllib.load(file)

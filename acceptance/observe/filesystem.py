@@ -13,7 +13,7 @@ from acceptance.core.plain_text import quote
 from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.scratch_place import LOCAL
 from acceptance.observe import sysfs
-from acceptance.wording.errors import WordedError
+from acceptance.observe.sysfs import SysfsError
 
 # proc_pid_mountinfo(5): space, tab, line end and backslash in a name are written in octal.
 _ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -22,10 +22,6 @@ _DEVICE = re.compile(r"\d+:\d+")
 # dmraid); kpartx puts the number of a partition before them.
 _MAPPINGS = {"LVM": "lvm", "CRYPT": "crypt", "mpath": "multipath", "DMRAID": "raid"}
 _MAPPING = re.compile(r"(?:part\d+-)?([A-Za-z]+)-")
-
-
-class FilesystemError(WordedError):
-    """What the kernel shows of mounts or block devices is not understood, or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +38,14 @@ class Mount:
 
 
 def mounts(text: str) -> tuple[Mount, ...]:
-    """The mounts of a mountinfo file, in its order. Raises FilesystemError for any other line."""
+    """The mounts of a mountinfo file, in its order. Raises SysfsError for any other line."""
     return tuple(_mount(line) for line in text.split("\n") if line)
 
 
 def _mounted(root: Path) -> tuple[Mount, ...]:
     text = sysfs.content(root / "proc/self/mountinfo")
     if text is None:
-        raise FilesystemError("mounts_unread", path=str(root / "proc/self/mountinfo"))
+        raise SysfsError("mounts_unread", path=str(root / "proc/self/mountinfo"))
     return mounts(text.decode("utf-8", errors="surrogateescape"))
 
 
@@ -62,7 +58,7 @@ def _mount(line: str) -> Mount:
         or not (before[0].isdecimal() and before[1].isdecimal())
         or not _DEVICE.fullmatch(before[2])
     ):
-        raise FilesystemError("mount_line_unknown", line=quote(line))
+        raise SysfsError("mount_line_unknown", line=quote(line))
     options = {*before[5].split(","), *after[2].split(",")}
     return Mount(
         number=int(before[0]),
@@ -83,7 +79,7 @@ def holder(path: PurePosixPath, listed: Sequence[Mount]) -> Mount:
     """The mount that a path without symbolic links is on.
 
     Walks down as the kernel does, so that a mount that a later one hides is not taken; the last
-    mount on a point wins. Raises FilesystemError where none holds the path.
+    mount on a point wins. Raises SysfsError where none holds the path.
     """
     numbers = {one.number for one in listed}
     found: Mount | None = None
@@ -97,7 +93,7 @@ def holder(path: PurePosixPath, listed: Sequence[Mount]) -> Mount:
         ]:
             found = over[-1]
     if found is None:
-        raise FilesystemError("path_on_no_mount", path=str(path))
+        raise SysfsError("path_on_no_mount", path=str(path))
     return found
 
 
@@ -109,7 +105,7 @@ def _is_top(mount: Mount, numbers: set[int]) -> bool:
 def read(path: Path, root: Path = Path("/")) -> Filesystem:
     """The filesystem that an existing path is on, as this process sees it.
 
-    /proc, /sys and /dev are those below `root`. Raises FilesystemError where the kernel does not
+    /proc, /sys and /dev are those below `root`. Raises SysfsError where the kernel does not
     show it, OSError where the path is not there.
     """
     place = path.resolve(strict=True)
@@ -136,7 +132,7 @@ def local(root: Path = Path("/")) -> dict[str, bool]:
     """The mounted local filesystems by their source ("/dev/sda2"), and whether each is writable.
 
     A filesystem is mounted at several places, and writable if it is at one of them. Images in files
-    (loop devices) are left out. Raises FilesystemError where the kernel does not show the mounts.
+    (loop devices) are left out. Raises SysfsError where the kernel does not show the mounts.
     """
     found: dict[str, bool] = {}
     for mount in _mounted(root):
@@ -152,12 +148,12 @@ def on_disks(root: Path = Path("/")) -> tuple[Filesystem, ...]:
     """
     text = sysfs.content(root / "proc/self/mountinfo") or b""
     found: dict[tuple[str, ...], Filesystem] = {}
-    with contextlib.suppress(FilesystemError):
+    with contextlib.suppress(SysfsError):
         for mount in mounts(text.decode("utf-8", errors="surrogateescape")):
             point = Path(mount.point)
             if mount.kind not in LOCAL or mount.read_only or not point.is_dir():
                 continue
-            with contextlib.suppress(FilesystemError, OSError):
+            with contextlib.suppress(SysfsError, OSError):
                 one = read(point, root)
                 known = found.get(one.disks)
                 if one.disks and (known is None or known.size_bytes < one.size_bytes):
@@ -173,9 +169,7 @@ def _block(mount: Mount, root: Path) -> Path | None:
     if not mount.device.startswith("0:"):
         link = root / "sys/dev/block" / mount.device
         if not link.exists():
-            raise FilesystemError(
-                "device_not_in_sysfs", device=mount.device, mount=str(mount.point)
-            )
+            raise SysfsError("device_not_in_sysfs", device=mount.device, mount=str(mount.point))
         return link.resolve()
     if not mount.source.startswith("/dev/"):
         return None

@@ -18,6 +18,7 @@ from acceptance.observe import (
     pci,
     storage,
 )
+from acceptance.observe.sysfs import SysfsError
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -61,5 +62,5 @@ def observe(
 def _writable(root: Path) -> tuple[str, ...] | None:
     try:
         return tuple(name for name, writable in filesystem.local(root).items() if writable)
-    except filesystem.FilesystemError:
+    except SysfsError:
         return None

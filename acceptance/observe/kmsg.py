@@ -28,14 +28,6 @@ _RECORD = re.compile(
 )
 
 
-class NoRecord(WordedError, ValueError):
-    """A line of /dev/kmsg is no record."""
-
-
-class KernelLogUnreadable(NotMeasurable):
-    """/dev/kmsg cannot be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class KmsgRecord:
     """One message: sequence number, seconds since boot, syslog level, and unescaped text.
@@ -54,7 +46,7 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
 
     The ` KEY=value` lines after a record describe its device and are left out.
 
-    Raises NoRecord, with the line, for any other line.
+    Raises WordedError, with the line, for any other line.
     """
     found = []
     for line in text.split("\n"):
@@ -62,7 +54,7 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
             continue
         match = _RECORD.match(line)
         if match is None:
-            raise NoRecord("no_kmsg_record", line=repr(line[:160]))
+            raise WordedError("no_kmsg_record", line=repr(line[:160]))
         found.append(
             KmsgRecord(
                 int(match["sequence"]),
@@ -112,7 +104,7 @@ class Kmsg:
     `since` is "boot" (everything that the kernel still holds) or "now" (only new messages). `lost`
     turns True and stays True when records were overwritten before they were read, including those
     older than the oldest one left; then the absence of a message proves nothing. Raises
-    KernelLogUnreadable when the log cannot be opened or read.
+    NotMeasurable when the log cannot be opened or read.
     """
 
     def __init__(self, root: Path = Path("/"), *, since: Literal["boot", "now"] = "boot") -> None:
@@ -151,8 +143,8 @@ class Kmsg:
         whole, _, self._rest = data.rpartition(b"\n")
         try:
             records = parse_records(whole.decode("utf-8", errors="replace"))
-        except NoRecord as error:
-            raise KernelLogUnreadable(
+        except WordedError as error:
+            raise NotMeasurable(
                 "kernel_log_unknown",
                 Unmeasured.NO_ANSWER,
                 path=str(self._path),
@@ -178,7 +170,7 @@ class Kmsg:
     ) -> None:
         self.close()
 
-    def _unreadable(self, error: OSError) -> KernelLogUnreadable:
+    def _unreadable(self, error: OSError) -> NotMeasurable:
         why = Unmeasured.NOT_PERMITTED
         if error.errno in (errno.EACCES, errno.EPERM):
             code = "kernel_log_forbidden"
@@ -187,4 +179,4 @@ class Kmsg:
         else:
             code = "kernel_log_unread"
             why = Unmeasured.NO_ANSWER
-        return KernelLogUnreadable(code, why, path=str(self._path), why=error.strerror)
+        return NotMeasurable(code, why, path=str(self._path), why=error.strerror)

@@ -15,6 +15,7 @@ from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 DMIDECODE_S = 10.0
 
@@ -36,7 +37,7 @@ def read(
         tables = _tables(deadline, run, program)
     except ProgramMissing as missing:
         gap = not_permitted(missing.message)
-    except dmi.DmiUnreadable as error:
+    except NotMeasurable as error:
         gap = error.gap
     except (CommandError, UnreadableOutput) as error:
         gap = no_answer(error.message)
@@ -60,7 +61,7 @@ def _tables(
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
         why = done.describe() if done.timed_out else Message("printed_too_much")
-        raise dmi.DmiUnreadable("dmidecode_cut", Unmeasured.NO_ANSWER, how=why)
+        raise NotMeasurable("dmidecode_cut", Unmeasured.NO_ANSWER, how=why)
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 

@@ -130,11 +130,7 @@ _MEDIUM_ERROR, _SCAN_STOPPED = 3, frozenset({4, 5})
 _CELSIUS_POSSIBLE, _NO_CELSIUS = range(-100, 201), -273
 
 
-class SmartUnreadable(NotMeasurable):
-    """The disk's health could not be read."""
-
-
-class DiskVanished(SmartUnreadable):
+class DiskVanished(NotMeasurable):
     """The disk is not on this machine (any more)."""
 
 
@@ -163,7 +159,7 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Parse the output of `argv`, or of plain `smartctl -j -a DEVICE`, with its exit status.
 
-    Raises SmartUnreadable when smartctl could not query the disk, when the disk offers no health
+    Raises NotMeasurable when smartctl could not query the disk, when the disk offers no health
     data, or when an incomplete report shows no fault (a command failed, or there is no overall
     status); it says whether the disk has none, may not be read, or failed to answer. Raises
     SmartInterrupted when a signal ended smartctl, UnreadableOutput for any other text.
@@ -358,7 +354,7 @@ def unread(
     document: dict[str, Any],
     returncode: int,
     lack: Literal["disk_command_failed", "no_smart_status"] | None = None,
-) -> SmartUnreadable:
+) -> NotMeasurable:
     """The error for a disk that smartctl could not query, with its own messages.
 
     A reason that is not known counts as a disk that failed to answer.
@@ -373,20 +369,20 @@ def unread(
     if any(map(_NOT_THERE.search, messages)):
         return DiskVanished("disk_gone", Unmeasured.NO_ANSWER, why=why)
     if any(map(_REFUSED.search, messages)):
-        return SmartUnreadable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
+        return NotMeasurable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
     own = [one for one in messages if not (_BESIDE.search(one) or _SMART_OFF.search(one))]
     if not all(map(_is_known_lack, own)):
-        return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
+        return NotMeasurable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
     printed = [*_printed(document), *messages]
     if at(document, "smart_support", "enabled") is False or any(map(_SMART_OFF.search, printed)):
-        return SmartUnreadable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
+        return NotMeasurable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
     if (option := _member_option(document, own)) is not None:
-        return SmartUnreadable("health_of_volume", Unmeasured.NOT_OFFERED, why=why, option=option)
+        return NotMeasurable("health_of_volume", Unmeasured.NOT_OFFERED, why=why, option=option)
     lacks = at(document, "smart_support", "available") is False
     if own or lacks or any(map(_LACKS_SMART.search, printed)):
         option = "-d TYPE" if any(map(_BRIDGE.search, own)) else None
-        return SmartUnreadable("health_unread", Unmeasured.NOT_OFFERED, why=why, option=option)
-    return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
+        return NotMeasurable("health_unread", Unmeasured.NOT_OFFERED, why=why, option=option)
+    return NotMeasurable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
 
 
 def _member_option(document: dict[str, Any], messages: Iterable[str]) -> str | None:

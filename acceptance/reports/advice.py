@@ -21,6 +21,7 @@ from acceptance import resources
 from acceptance.core.advice import SIDES, Advice, Symptom
 from acceptance.core.bounds import worse_side
 from acceptance.core.limit import Worse
+from acceptance.core.message import SetupError
 from acceptance.core.strict import Strict
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurement, Measurements
@@ -76,14 +77,14 @@ class _Sheet(Strict, frozen=True):
 
 @functools.cache
 def shipped() -> AdviceBook:
-    """rigproof's own. Raises DataFileError."""
+    """rigproof's own. Raises SetupError."""
     return read(resources.locate("causes.toml"), measurements.shipped())
 
 
 def read(path: Path, families: Measurements) -> AdviceBook:
     """The advice of one file for events, and that of the families.
 
-    Raises DataFileError if anything is wrong, and for an event that is listed twice.
+    Raises SetupError if anything is wrong, and for an event that is listed twice.
     """
     sheet = resources.read(path, _Sheet)
     of = {name: sided(one) for name, one in families.by_name.items()}
@@ -99,7 +100,7 @@ def read(path: Path, families: Measurements) -> AdviceBook:
             _put(events, entry.events, entry)
             _put(kinds, entry.kinds, entry)
         except ValueError as error:
-            raise resources.DataFileError(f"{path.name}, {_name(row, number)}: {error}") from error
+            raise SetupError(f"{path.name}, {_name(row, number)}: {error}") from error
     return AdviceBook(of, events, kinds)
 
 

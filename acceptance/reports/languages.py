@@ -10,19 +10,15 @@ from collections.abc import Mapping
 
 from acceptance import resources
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Text
+from acceptance.core.message import Text, UserError
 from acceptance.wording import po_file, words
 
 _CODES = {"en": "en", "zh-cn": "zh-CN", "zh": "zh-CN", "zh-sg": "zh-CN", "zh-hans": "zh-CN"}
 CODES = ("en", "zh-CN")
 
 
-class UnknownLanguage(Exception):
-    """An unknown language was requested; the message is one sentence that names the known ones."""
-
-
 def language(code: str) -> Language:
-    """One language by its code. Raises BrokenCatalogue or DataFileError."""
+    """One language by its code. Raises SetupError or SetupError."""
     if code == ENGLISH.code:
         return ENGLISH
     folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"
@@ -32,13 +28,13 @@ def language(code: str) -> Language:
 def choose(given: str | None, environ: Mapping[str, str]) -> Language:
     """The given language, else that of the locale, else English.
 
-    There is no file for Traditional Chinese. Raises UnknownLanguage if the given language is
+    There is no file for Traditional Chinese. Raises UserError if the given language is
     unknown.
     """
     if given is not None:
         code = _CODES.get(given.replace("_", "-").lower())
         if code is None:
-            raise UnknownLanguage(
+            raise UserError(
                 f"--lang {given}: there is no such language; there are {' and '.join(CODES)}"
             )
         return language(code)

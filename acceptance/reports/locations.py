@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from acceptance.core.advice import Advice
+from acceptance.core.message import UserError
 from acceptance.core.parts import Component, Function, parse
 from acceptance.core.site import SiteChecks
 from acceptance.diagnosis.causes import NO_EVIDENCE, Evidence, evidence
 from acceptance.expect import site_families
-from acceptance.expect.site_families import SiteFileError
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
@@ -118,7 +118,7 @@ def locate(inventory: Inventory, site: SiteChecks | None = None) -> Locations:
     """
     advice: Mapping[str, Advice] = {}
     if site is not None:
-        with contextlib.suppress(SiteFileError):
+        with contextlib.suppress(UserError):
             known = site_families.parse(site.families).measurements.by_name
             advice = {name: sided(one) for name, one in known.items()}
     return Locations(dict(_all(inventory)), advice)

@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, UserError, known
 from acceptance.wording.errors import WordedError
 
 NAME = "run/lock/rigproof.lock"
@@ -34,10 +34,6 @@ class MachineBusy(WordedError):
     def __init__(self, holder: Message | None, held_s: float) -> None:
         super().__init__("machine_busy", holder=holder)
         self.held_s = held_s
-
-
-class LockError(Exception):
-    """The lock cannot be taken at all; the message is one sentence."""
 
 
 class _Written(msgspec.Struct, frozen=True):
@@ -76,7 +72,7 @@ class MachineLock:
         self._before = (found.run_dir or found.before) if found else None
         try:
             self._write(None)
-        except LockError:
+        except UserError:
             self._release()
             raise
         return self
@@ -91,7 +87,7 @@ class MachineLock:
                     raise self._busy() from error
             finally:
                 os.close(self._file)
-            raise LockError(
+            raise UserError(
                 f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk"
             ) from error
         try:
@@ -130,12 +126,12 @@ class MachineLock:
         except FileNotFoundError as error:
             if not flags & os.O_CREAT:
                 raise
-            raise LockError(
+            raise UserError(
                 f"{self._path}: the folder for lock files is missing: create "
                 f"{self._path.parent} (mode 1777)"
             ) from error
         except OSError as error:
-            raise LockError(
+            raise UserError(
                 f"{self._path}: cannot be opened ({error.strerror}): remove it or fix its "
                 "permissions"
             ) from error
@@ -154,7 +150,7 @@ class MachineLock:
         return Path(self._before) if self._before is not None else None
 
     def claim(self, run_dir: Path) -> None:
-        """Record the run directory. Raises LockError when it cannot be written."""
+        """Record the run directory. Raises UserError when it cannot be written."""
         self._made = False
         self._write(str(run_dir))
 
@@ -165,7 +161,7 @@ class MachineLock:
             if os.pwrite(self._file, text, 0) != len(text):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise LockError(
+            raise UserError(
                 f"{self._path}: cannot be written ({error.strerror}): make room there"
             ) from error
 

@@ -40,10 +40,6 @@ class LogReading:
     differences: tuple[Message, ...]
 
 
-class _LogUnread(WordedError):
-    """A log cannot be read; the message names it, and says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class _RecordedCheck:
     """The records of a check, and what its programs left; `unread` are logs that are not there."""
@@ -141,7 +137,7 @@ def _recorded_check(folder: Path, entries: Sequence[Entry]) -> _RecordedCheck:
                         timed_out=ended or (own and -ran.returncode in SENT),
                     )
                 )
-            except _LogUnread as error:
+            except WordedError as error:
                 unread.append(error.message)
         before = entry.body
     return _RecordedCheck(entries, done, unread)
@@ -248,10 +244,10 @@ def _text(folder: Path, check: str, name: str) -> str:
     try:
         # A journal may name any file; only those of the run are read.
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise _LogUnread("log_elsewhere", check=check, log=name)
+            raise WordedError("log_elsewhere", check=check, log=name)
         return regular_file.read(path, regular_file.RECORDING).decode("utf-8", "replace")
     except OSError as error:
         why = error.strerror or str(error)
-        raise _LogUnread("log_unread", check=check, log=name, why=why) from error
+        raise WordedError("log_unread", check=check, log=name, why=why) from error
     except (RuntimeError, ValueError) as error:  # a loop of links, a NUL in the name
-        raise _LogUnread("log_unread", check=check, log=name, why=str(error)) from error
+        raise WordedError("log_unread", check=check, log=name, why=str(error)) from error

@@ -23,7 +23,7 @@ from acceptance.core.collection import SITE, matches_patterns
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.limit_set import LimitSet, SiteSheet
-from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.message import Listed, Message, SetupError, Text, UserError, Values
 from acceptance.core.parts import Component, Core, parse
 from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Note
@@ -93,10 +93,6 @@ CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
 VIRTUAL_CORES = Message("cores_shared", {"key": "[[limit]]"})
 
 
-class PreparationError(Exception):
-    """rigproof itself could not make the plan; the message is one sentence."""
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """A run that is ready to start.
@@ -156,7 +152,7 @@ class Inputs:
         """Where a scheduler names the job around this run."""
         return {} if self.options.as_declared else os.environ
 
-    def error(self, place: Sequence[str | int], sentence: str) -> machine_file.MachineFileError:
+    def error(self, place: Sequence[str | int], sentence: str) -> UserError:
         """The error of a key of the machine file, which is there."""
         assert self.options.machine_file is not None
         return machine_file.key_error(self.options.machine_file, place, sentence)
@@ -188,7 +184,7 @@ class Subject:
 
 
 def collect(root: Path) -> session_context.Answer:
-    """All checks, as the package's own pytest collects them. Raises PreparationError."""
+    """All checks, as the package's own pytest collects them. Raises SetupError."""
     with start_collection(root) as answer:
         return answer()
 
@@ -198,7 +194,7 @@ def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer
     """Like `collect`, in two steps with time for other work between them.
 
     The context's value is a function that waits for the checks. They are collected once for each
-    package, Python and pytest. Both steps raise PreparationError.
+    package, Python and pytest. Both steps raise SetupError.
     """
     digest = provenance.package_digest()
     known = check_cache.read(digest)
@@ -242,7 +238,7 @@ def _room_for_files() -> Iterator[None]:
             f"no temporary file can be written in {tempfile.tempdir or 'any folder'} "
             f"({error.strerror})"
         )
-        raise PreparationError(
+        raise SetupError(
             f"{text}: free some space, or set TMPDIR to a folder that has some"
         ) from error
 
@@ -253,7 +249,7 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
             # A full disk raises here; pytest itself would print a traceback.
             answer.with_name("room").write_bytes(bytes(ROOM))
             reason = done.last_lines() or "install it again"
-            raise PreparationError(
+            raise SetupError(
                 "rigproof's own checks could not be collected "
                 f"({words.message(done.describe())}): {reason}"
             )
@@ -261,7 +257,7 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
     try:
         return msgspec.json.decode(text, type=session_context.Answer)
     except ValueError as error:
-        raise PreparationError(
+        raise SetupError(
             f"rigproof's own checks are not marked as they should be: {error}"
         ) from error
 
@@ -505,7 +501,7 @@ def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str 
 def _model_notes(inputs: Inputs, subject: Subject) -> Iterator[Message]:
     """How the declared GPU models are read, where they are not named as NVML does.
 
-    Raises MachineFileError for a name of several models.
+    Raises UserError for a name of several models.
     """
     rows = subject.declared.gpu if subject.declared else ()
     cards = [] if inputs.options.as_declared else [card.model for card in gpus(subject.inventory)]
@@ -516,7 +512,7 @@ def _model_notes(inputs: Inputs, subject: Subject) -> Iterator[Message]:
         where = f"{inputs.file}, {spell(place)}"
         try:
             note = gpu_names.read(row.model, where, cards, inputs.sheets.models)
-        except gpu_names.UnclearName as error:
+        except UserError as error:
             raise inputs.error(place, str(error)) from error
         if note is not None:
             yield note
@@ -663,7 +659,7 @@ def find_scratches(
 ) -> tuple[tuple[Scratch, ...], list[Message]]:
     """The folders that the storage tests write in, and why there are none where some are due.
 
-    Raises MachineFileError for a folder of the machine file that cannot be used.
+    Raises UserError for a folder of the machine file that cannot be used.
     """
     if not scratch.due([check.id for check in collected], options.only):
         return (), []
@@ -775,7 +771,7 @@ def _as_observed(inputs: Inputs, inventory: Inventory) -> Observation:
 
 
 def _require_fitting(inputs: Inputs, inventory: Inventory) -> None:
-    """Raise MachineFileError where the file names a core or a share that this machine has not."""
+    """Raise UserError where the file names a core or a share that this machine has not."""
     if inputs.declared is None:
         return
     for place, sentence in _cores(inputs.declared, inventory):
@@ -948,7 +944,7 @@ def _shortfalls(inputs: Inputs, subject: Subject, limits: LimitBook) -> tuple[Me
 def _build(
     inputs: Inputs, digest: str, subject: Subject, machine: MachineUnderTest, request: Request
 ) -> Plan:
-    """The plan. Raises MachineFileError and PlanError."""
+    """The plan. Raises UserError and PlanError."""
     whole = inputs.declared
     try:
         if whole is not None and whole != subject.declared:

@@ -9,12 +9,9 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
+from acceptance.core.message import UserError
 from acceptance.core.nearest import nearest
 from acceptance.core.plan import Reduction
-
-
-class ProfileError(Exception):
-    """No such profile, or the file of profiles is invalid; the message is one sentence."""
 
 
 class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,16 +81,16 @@ SINGLE = (
 
 
 def read(path: Path) -> dict[str, Profile]:
-    """Every profile by name. Raises ProfileError."""
-    return resources.read(path, dict[str, Profile], ProfileError)
+    """Every profile by name. Raises UserError."""
+    return resources.read(path, dict[str, Profile], UserError)
 
 
 def choose(profiles: dict[str, Profile], name: str) -> Profile:
-    """The profile of that name. Raises ProfileError, listing the names."""
+    """The profile of that name. Raises UserError, listing the names."""
     if name not in profiles:
         near = nearest(name, profiles)
         cure = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(profiles)}"
-        raise ProfileError(f"there is no profile {name!r}: {cure}")
+        raise UserError(f"there is no profile {name!r}: {cure}")
     return profiles[name]
 
 

@@ -40,7 +40,7 @@ from acceptance.history.baseline import (
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.durations import RunTimes
 from acceptance.history.era import Era
-from acceptance.history.errors import BaselineUnsound, HistoryError
+from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, PartMeasurement
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.journal import clock
@@ -108,7 +108,7 @@ class HistoryRecall:
         try:
             baseline = baseline_file.read(self._out, self._machine_id)
             accepted = baseline.certificate if baseline else None
-        except BaselineUnsound as error:
+        except HistoryError as error:
             gaps.append(Message("changes_unknown", {"why": error.message}))
         looks: Mapping[PartMeasurement, tuple[NightValue, ...]] = {}
         known: tuple[KnownChange, ...] = ()

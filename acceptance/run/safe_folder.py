@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
+from acceptance.core.message import UserError
 from acceptance.run import write_access
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 Require = Callable[[Path, os.stat_result], None]
-
-
-class FolderError(Exception):
-    """A folder of a site, or a file in it, cannot be used; one sentence with the cure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ class SiteFiles:
         """A folder of the site; only this user and root can write to it, and to those above it.
 
         A link to it is followed. One that holds what a file is `linked` to need not be the site's:
-        no cure changes what else is in it. Raises FolderError, and in place of any OSError.
+        no cure changes what else is in it. Raises UserError, and in place of any OSError.
         """
         with self.readable(given):
             path = _real(given)
@@ -93,7 +90,7 @@ class SiteFiles:
                 yield opened
 
     def read(self, path: Path, most: int) -> bytes:
-        """The content of a file. A link to it is followed. Raises FolderError."""
+        """The content of a file. A link to it is followed. Raises UserError."""
         with self.readable(path):
             real, home = _real(path), _real(path.parent)
         with self.open(real.parent, linked=real.parent != home) as folder:
@@ -101,19 +98,19 @@ class SiteFiles:
 
     @contextlib.contextmanager
     def readable(self, given: Path) -> Iterator[None]:
-        """Raise FolderError in place of an OSError of a folder, or of a file in it."""
+        """Raise UserError in place of an OSError of a folder, or of a file in it."""
         try:
             yield
         except OSError as error:
             name = error.filename  # of a folder that is listed a number
             path = given / name if isinstance(name, str) and name != str(given) else given
             why = error.strerror or str(error)
-            raise FolderError(f"{path}: cannot be read ({why}): {self.cure}") from error
+            raise UserError(f"{path}: cannot be read ({why}): {self.cure}") from error
 
     def _require(
         self, path: Path, found: os.stat_result, *, above: bool = False, alone: bool = False
     ) -> None:
-        """Raise FolderError where somebody else than this user and root can change the path.
+        """Raise UserError where somebody else than this user and root can change the path.
 
         It is a folder `above` what is read, or read itself. The cure changes it `alone`, or all
         that is in the folder.
@@ -124,23 +121,23 @@ class SiteFiles:
         if owner := write_access.other_owner(found):
             user = write_access.user(os.geteuid())
             own = "" if above else f"chown {every}{user} {place}, or "
-            raise FolderError(
+            raise UserError(
                 f"{path}: belongs to {owner}, who could {self.harm}: "
                 f"{own}copy the {self.files} to {self.place}"
             )
         if write_access.others_may_write(found, above=above):
-            raise FolderError(
+            raise UserError(
                 f"{path}: others can write to it, and could {self.harm}: chmod {every}go-w {place}"
             )
 
 
 def text(path: Path, content: bytes) -> str:
-    """The text of a file. Raises FolderError where it is not UTF-8."""
+    """The text of a file. Raises UserError where it is not UTF-8."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise FolderError(f"{path}, line {line}: is not UTF-8 text: save it as UTF-8") from error
+        raise UserError(f"{path}, line {line}: is not UTF-8 text: save it as UTF-8") from error
 
 
 def _real(given: Path) -> Path:

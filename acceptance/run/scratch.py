@@ -32,7 +32,7 @@ from acceptance.machine.inventory import Disk
 from acceptance.machine.machine_file import DeclaredScratch
 from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED, keeps
 from acceptance.observe import filesystem
-from acceptance.observe.filesystem import FilesystemError
+from acceptance.observe.sysfs import SysfsError
 from acceptance.run import write_access
 from acceptance.wording.errors import WordedError, said
 
@@ -123,7 +123,7 @@ def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> tuple[Files
     with _folder(path) as folder:
         try:
             seen = filesystem.read(path, root)
-        except (FilesystemError, OSError) as error:
+        except (SysfsError, OSError) as error:
             raise ScratchError("scratch_unseen", path=str(path), why=said(error)) from error
         if why := scratch_place.suitable(seen, declared.allow, need_bytes, declared.path):
             raise ScratchError("clauses", why=(why,))
@@ -459,7 +459,7 @@ class ScratchFolders:
         for one in self._scratches:
             try:
                 yield from self._prepare(one)
-            except (ScratchError, FilesystemError, OSError) as error:
+            except (ScratchError, SysfsError, OSError) as error:
                 values: dict[str, Value] = {"path": one.path, "why": _why(error)}
                 yield Note(Message("scratch_not_made", values), trouble=True)
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance.core.limit_set import SiteSheet
+from acceptance.core.message import UserError
 from acceptance.expect import site_sheets
 from acceptance.expect.site_sheets import DISKS, MODELS, SiteSheetError
 from acceptance.run import safe_folder
-from acceptance.run.safe_folder import FolderError
 
 PLACE = "etc/rigproof/sheets"  # below the root
 NONE = "none"  # in place of a folder: rigproof's own sheets alone
@@ -32,7 +32,7 @@ SHEETS = safe_folder.SiteFiles(
 def find(given: Path | None, root: Path) -> Path | None:
     """The folder that `--sheets` names, or the machine's own if it is there; None without one.
 
-    Raises FolderError where this user may not see whether it is there: its sheets would be left
+    Raises UserError where this user may not see whether it is there: its sheets would be left
     out without a word.
     """
     if given is not None:
@@ -47,14 +47,14 @@ def find(given: Path | None, root: Path) -> Path | None:
 def read(folder: Path | None, *, named: bool) -> tuple[SiteSheet, ...]:
     """The sheets of a folder.
 
-    A folder that the user `named` must hold one at least. Raises FolderError, SiteSheetError and
-    DataFileError.
+    A folder that the user `named` must hold one at least. Raises UserError, SiteSheetError and
+    SetupError.
     """
     if folder is None:
         return ()
     texts = list(_texts(folder))
     if named and not texts:
-        raise FolderError(
+        raise UserError(
             f"--sheets {folder}: holds no sheet: put GPU sheets into {folder / MODELS} and "
             f"disk sheets into {folder / DISKS}, each a file *.toml ({site_sheets.DOCUMENT})"
         )
@@ -74,13 +74,13 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
         with SHEETS.readable(kind):  # its folder may be listed by who may not enter it
             known = kind.name in (MODELS, DISKS) and stat.S_ISDIR(kind.stat().st_mode)
         if not known:
-            raise FolderError(
+            raise UserError(
                 f"{kind}: is no folder of sheets: GPU sheets go into {folder / MODELS}, disk "
                 f"sheets into {folder / DISKS}; remove or move it"
             )
     for path in [kind / name for kind in kinds for name in _names(kind)]:
         if path.suffix != ".toml":
-            raise FolderError(
+            raise UserError(
                 f"{path}: is no sheet: a sheet is a file *.toml; remove, move or rename it"
             )
         content = SHEETS.read(path, MOST)

@@ -13,13 +13,12 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import nearest
-from acceptance.core.message import Message
+from acceptance.core.message import Message, UserError
 from acceptance.core.parts import Component
 from acceptance.core.site import SiteChecks
 from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck
 from acceptance.expect.measurements import Measurements
-from acceptance.expect.site_families import SiteFileError
 from acceptance.journal import seal
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -31,16 +30,6 @@ COLLECTION_S = 60.0  # importing the files takes no time, unless they do work of
 # Exit codes of pytest that has collected: all of it, with errors in files, and nothing.
 COLLECTED = (0, 1, 2, 5)
 _NAMED = 10  # mistakes in a message
-
-
-class SiteMistakes(Exception):
-    """The site's own checks cannot be run; the message names each mistake with file and line."""
-
-    def __init__(self, folder: Path, *sentences: str) -> None:
-        left = len(sentences) - _NAMED
-        named = "; ".join(sentences[:_NAMED]) + (f"; and {left} more" if left > 0 else "")
-        count = f"{len(sentences)} mistakes" if len(sentences) > 1 else "a mistake"
-        super().__init__(f"--checks {folder}: {count}, so nothing was started: {named}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +45,22 @@ class CollectedSite:
 def collect(given: Path, root: Path) -> CollectedSite:
     """Read and collect the site's checks.
 
-    Raises FolderError, SiteMistakes, and CommandError where pytest cannot be started.
+    Raises UserError, and CommandError where pytest cannot be started.
     """
     folder = site_folder.read(given)
     bound = folder.checks
     try:
         families = site_families.parse(bound.families)
-    except SiteFileError as error:
-        raise SiteMistakes(folder.path, str(error)) from error
+    except UserError as error:
+        raise UserError(folder.path, str(error)) from error
     answer = _collected(folder, root)
     if answer.mistakes or answer.site_digest != bound.digest:
-        raise SiteMistakes(
+        raise UserError(
             folder.path, *(answer.mistakes or ("a file changed meanwhile: start again",))
         )
     ids = [check.id for check in answer.checks]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
-        raise SiteMistakes(folder.path, f"{twice[0]} stands twice: give each its own name")
+        raise UserError(folder.path, f"{twice[0]} stands twice: give each its own name")
     return CollectedSite(folder, bound, answer.checks, families.measurements)
 
 
@@ -101,12 +90,12 @@ def _collected(folder: site_folder.SiteFolder, root: Path) -> session_context.An
             last = done.last_lines(3)
             why = f"could not be collected ({why}){f': {last}' if last else ''}"
             cure = "a file does nothing when it is imported: move such work into its checks"
-            raise SiteMistakes(folder.path, f"the files {why}: {cure}")
+            raise UserError(folder.path, f"the files {why}: {cure}")
         return msgspec.json.decode(answer.read_bytes(), type=session_context.Answer)
 
 
 def require_classes(site: CollectedSite, classes: Mapping[str, Sequence[Component]]) -> None:
-    """Raise SiteMistakes for a measurement of a class of components that there is not."""
+    """Raise UserError for a measurement of a class of components that there is not."""
     for check in site.checks:
         for one in check.measures:
             if one.per not in classes:
@@ -114,7 +103,7 @@ def require_classes(site: CollectedSite, classes: Mapping[str, Sequence[Componen
                     one.per, classes, "the usual ones are machine, cpu, memory, disk, gpu"
                 )
                 family = site.measurements.by_name[one.name].family
-                raise SiteMistakes(
+                raise UserError(
                     site.folder.path,
                     f"{family}.toml: {one.name} is per {one.per!a}, which is no class of "
                     f"components: {cure}",

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.message import UserError
 from acceptance.core.site import FILE_NAME, FamilyFile, SiteChecks, folder_digest
 from acceptance.run import safe_folder
-from acceptance.run.safe_folder import FolderError, SafeFolder
+from acceptance.run.safe_folder import SafeFolder
 
 MOST_FILES = 256
 FILE_BYTES, ALL_BYTES = 1 << 20, 8 << 20
@@ -51,7 +52,7 @@ class SiteFolder:
 
     @property
     def checks(self) -> SiteChecks:
-        """What binds them in a plan. Raises FolderError for a TOML file that is not UTF-8."""
+        """What binds them in a plan. Raises UserError for a TOML file that is not UTF-8."""
         families = tuple(
             FamilyFile(name, _text(self.path / name, content))
             for name, content in sorted(self.files.items())
@@ -71,7 +72,7 @@ class SiteFolder:
 def read(given: Path) -> SiteFolder:
     """The folder of a site's checks.
 
-    Raises FolderError where it is none, others can write to it, a folder above it, or a file in it,
+    Raises UserError where it is none, others can write to it, a folder above it, or a file in it,
     or it holds what does not belong there.
     """
     with CHECKS.open(given) as folder:
@@ -85,20 +86,20 @@ def _contents(folder: SafeFolder) -> Iterator[tuple[str, bytes]]:
     names = folder.names()
     for name in names:
         if name in STEERING:
-            raise FolderError(
+            raise UserError(
                 f"{folder.path / name}: would steer pytest, and rigproof reads no such file: "
                 f"{STEERING[name]}; remove it"
             )
     own = [name for name in names if not name.startswith(".") and name not in _CACHES]
     if len(own) > MOST_FILES:
-        raise FolderError(
+        raise UserError(
             f"{folder.path}: holds {len(own)} files, and at most {MOST_FILES} are read: give a "
             "folder of checks alone"
         )
     left = ALL_BYTES
     for name in own:
         if not name.isascii() or not name.isprintable():
-            raise FolderError(
+            raise UserError(
                 f"{str(folder.path / name)!a}: give it a name of plain letters and digits"
             )
         content = folder.read(name, min(FILE_BYTES, left))
@@ -112,31 +113,29 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _require_pairs(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Raise FolderError unless each file of checks has its TOML file beside it."""
+    """Raise UserError unless each file of checks has its TOML file beside it."""
     stems = {
         end: {name.removesuffix(end) for name in files if name.endswith(end)}
         for end in (".py", ".toml")
     }
     if not stems[".py"]:
-        raise FolderError(
-            f"{folder}: holds no file of checks: docs/checks-of-your-own.md shows one"
-        )
+        raise UserError(f"{folder}: holds no file of checks: docs/checks-of-your-own.md shows one")
     for stem in sorted(stems[".py"]):
         if not FILE_NAME.fullmatch(stem):
-            raise FolderError(
+            raise UserError(
                 f"{folder / stem}.py: its name becomes part of the ids of its checks: begin it "
                 "with a small letter, and use small letters, digits and underscores"
             )
         # Python would take the file for that module, or that module for the file.
         if stem in sys.stdlib_module_names or importlib.util.find_spec(stem) is not None:
-            raise FolderError(
+            raise UserError(
                 f"{folder / stem}.py: Python has a module of this name: give it another name"
             )
     for missing, there, stem in (
         *((".toml", ".py", one) for one in sorted(stems[".py"] - stems[".toml"])),
         *((".py", ".toml", one) for one in sorted(stems[".toml"] - stems[".py"])),
     ):
-        raise FolderError(
+        raise UserError(
             f"{folder / stem}{there}: there is no {stem}{missing} beside it: each file of checks "
             "has its measurements and limits in a TOML file of the same name"
         )

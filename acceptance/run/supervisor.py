@@ -26,7 +26,7 @@ from acceptance.core.collection import (
     segment_of,
 )
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Listed, Message, Text, known
+from acceptance.core.message import Listed, Message, Text, UserError, known
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
@@ -72,28 +72,22 @@ NICEST = 19
 LAST_LOADS = next(phase for phase in reversed(PHASES) if set(phase) & set(LOAD_SESSIONS))
 
 
-class OutputError(Exception):
-    """The output folder cannot be used; the message is one sentence with the cure."""
-
-
-def _output_error(out: Path, error: OSError) -> OutputError:
+def _output_error(out: Path, error: OSError) -> UserError:
     why = words.text(ownership.reason(error, out))
-    return OutputError(
-        f"{out}: no run can be written there ({why}): give another folder with --out"
-    )
+    return UserError(f"{out}: no run can be written there ({why}): give another folder with --out")
 
 
 @contextlib.contextmanager
 def output_folder(out: Path) -> Iterator[None]:
     """Make the folder of the runs; where it ends by an error before a run has one, remove it again.
 
-    Raises OutputError where no run could be written, before anything is built for it.
+    Raises UserError where no run could be written, before anything is built for it.
     """
     for path in (out.absolute(), Path(sys.executable)):
         try:
             str(path).encode("utf-8")
         except UnicodeEncodeError as error:
-            raise OutputError(
+            raise UserError(
                 f"{str(path)!a}: the name is not UTF-8 (LC_ALL=C makes it so, too): give "
                 "another folder with --out, or rename it"
             ) from error
@@ -123,7 +117,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def new_run_dir(out: Path) -> Path:
-    """Make the folder of a new run. Raises OutputError."""
+    """Make the folder of a new run. Raises UserError."""
     run_id = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     try:
         (out / run_id / "logs").mkdir(parents=True)

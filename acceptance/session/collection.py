@@ -96,7 +96,7 @@ def digest_of(folder: Path) -> str:
 
 
 def families_of(folder: Path) -> SiteFamilies:
-    """The families in the run's copy. Raises SiteFileError, which the planning has ruled out."""
+    """The families in the run's copy. Raises UserError, which the planning has ruled out."""
     found = sorted(folder.glob("*.toml"))
     return site_families.parse(
         [FamilyFile(one.name, one.read_text(encoding="utf-8-sig")) for one in found]

@@ -66,13 +66,6 @@ WRITTEN_S = 12.0
 OFF_THE_BUS = 79  # the Xid of a GPU that has fallen off the bus
 
 
-class Idle(WordedError):
-    """A GPU was not seen at work during a check that had to load it; the message has the figures.
-
-    The check proves nothing of that GPU.
-    """
-
-
 def _ranges(context: session_context.SessionContext) -> dict[Component, dict[str, Range]]:
     """The possible readings of each GPU's sensors, by its name."""
     found: dict[Component, dict[str, Range]] = {}
@@ -357,7 +350,7 @@ class SessionFixtures:
         return found
 
     def require_work(self, planned: PlannedCheck, begin_s: float) -> None:
-        """Raise Idle unless every due GPU was at work for the time of the check's load.
+        """Raise WordedError unless every due GPU was at work for the time of the check's load.
 
         The time counts from `begin_s`, in seconds since boot. Waits for samples that cover the
         present moment.
@@ -376,7 +369,7 @@ class SessionFixtures:
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
                 troubles.append(trouble)
         if troubles:
-            raise Idle("not_at_work", why=tuple(troubles))
+            raise WordedError("not_at_work", why=tuple(troubles))
 
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether every tested GPU has a sample at or after a moment, in seconds since boot."""

@@ -13,10 +13,6 @@ from acceptance.core.parts import Component
 from acceptance.wording.errors import WordedError
 
 
-class ReadingLost(WordedError):
-    """What was measured before the run cannot be measured after it; the message says what."""
-
-
 def loss(component: Component, what: Value, why: Value | None = None) -> Message:
     """What is said of a reading of a component that is there no more."""
     lost = Message("reading_lost", known(what=what, why=why))
@@ -24,6 +20,6 @@ def loss(component: Component, what: Value, why: Value | None = None) -> Message
 
 
 def refuse(losses: Iterable[Message]) -> None:
-    """Raise ReadingLost if there are any; what was journalled before stays evidence."""
+    """Raise WordedError if there are any; what was journalled before stays evidence."""
     if found := tuple(losses):
-        raise ReadingLost("clauses", why=found)
+        raise WordedError("clauses", why=found)

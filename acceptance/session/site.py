@@ -27,10 +27,6 @@ from acceptance.session.programs import Programs
 from acceptance.wording.errors import WordedError
 
 
-class ProgramFailed(WordedError):
-    """A program of a site's check did not end as it should: the check proves nothing."""
-
-
 def _number(value: object, what: str) -> float:
     """A value as a number, numpy's too. Raises ValueError for a text, which is none."""
     if isinstance(value, SupportsFloat):
@@ -107,14 +103,14 @@ class Program:
         """Run a program to its end; gives its `stdout`, `stderr`, `returncode` and `seconds`.
 
         It is ended after `seconds`, and with the check's own time at the latest. Raises
-        ProgramFailed where it is ended so, or with a code that is not in `exits`.
+        WordedError where it is ended so, or with a code that is not in `exits`.
         """
         deadline = Deadline.after(seconds) if seconds is not None else None
         done = self._programs.run([str(one) for one in argv], deadline=deadline, env=env)
         if done.timed_out or done.returncode not in exits:
             name = Path(done.argv[0]).name
             values = known(program=name, how=done.describe(), last=done.last_lines(3) or None)
-            raise ProgramFailed("site_program_failed", **values)
+            raise WordedError("site_program_failed", **values)
         return done
 
 

@@ -9,11 +9,6 @@ from typing import Protocol
 from acceptance.core.record import Note
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.wording.errors import WordedError
-
-
-class StationError(WordedError):
-    """The requested station is not available."""
 
 
 class SessionHandle(Protocol):

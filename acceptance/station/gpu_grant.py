@@ -50,10 +50,6 @@ _KIND = re.compile(
 )
 
 
-class GrantError(WordedError):
-    """The GPUs cannot be passed to a container."""
-
-
 def is_driver_library(soname: str) -> bool:
     """Whether a library is one of the driver's user-space libraries."""
     return soname in SONAMES or soname.startswith(VERSIONED)
@@ -99,7 +95,7 @@ class Grant:
 def choose(due: Sequence[Gpu], engine: EngineFacts, driver: DriverFiles) -> Grant:
     """The grant for the due GPUs.
 
-    Raises GrantError where none is possible, naming what is missing.
+    Raises WordedError where none is possible, naming what is missing.
     """
     if not due:
         return Grant("none", environment=NO_HOOK)
@@ -152,13 +148,13 @@ def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
         if node is None or node not in driver.nodes
     ]
     if lost:
-        raise GrantError("no_device_node", gpus=Listed(tuple(map(str, lost))))
+        raise WordedError("no_device_node", gpus=Listed(tuple(map(str, lost))))
     missing = [node for node in CONTROL_NODES if node not in driver.nodes]
     if missing:
-        raise GrantError("no_control_node", nodes=Listed(tuple(missing)))
+        raise WordedError("no_control_node", nodes=Listed(tuple(missing)))
     absent = [soname for soname in NEEDED if soname not in driver.libraries]
     if absent:
-        raise GrantError("no_driver_library", libraries=Listed(tuple(absent)))
+        raise WordedError("no_driver_library", libraries=Listed(tuple(absent)))
     nodes = (
         *(node for node in own if node),
         *CONTROL_NODES,

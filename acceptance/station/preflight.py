@@ -21,9 +21,10 @@ from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import presence, readiness
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.station.base import Station, StationError
+from acceptance.station.base import Station
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
+from acceptance.wording.errors import WordedUserError
 
 if TYPE_CHECKING:
     from acceptance.station import docker
@@ -99,7 +100,7 @@ def _refused(why: tuple[Message, ...]) -> bool:
 def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, Message | None]:
     """The engine for the station of this name, and a message that the user must see.
 
-    The message is there where the host is taken instead. Raises StationError where a container was
+    The message is there where the host is taken instead. Raises WordedUserError where a container was
     requested and is not available.
     """
     if name == "host":
@@ -111,7 +112,7 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
     if not why:
         return found, None
     if name == "docker":
-        raise StationError("no_container_refused" if _refused(why) else "no_container", why=why)
+        raise WordedUserError("no_container_refused" if _refused(why) else "no_container", why=why)
     return None, host_notice(why)
 
 
@@ -130,7 +131,7 @@ def _no_client() -> tuple[Message, ...]:
 def station_notice(name: str, reference: str | None = None) -> Message | None:
     """What the user must see about the station of this name, before anything is started.
 
-    Raises StationError.
+    Raises WordedUserError.
     """
     return probe_engine(name, reference)[1]
 
@@ -170,7 +171,7 @@ def choose(
 
     `auto` takes a container when an engine answers, else the host. The image is the one that
     `--image` names, else the one of this checkout, built where it is not here yet. A container
-    sees our own folders of `scratches`. Raises StationError, ImageError or GrantError.
+    sees our own folders of `scratches`. Raises WordedUserError, SetupError or WordedError.
     """
     reference, root = options.image, options.root
     found, line = probe_engine(options.station, reference)
@@ -188,7 +189,7 @@ def choose(
             docker.image_id(found.engine.client, reference) if reference is not None else None
         )
     except docker.ENGINE_ERRORS as error:
-        raise StationError("engine_fails", why=docker.in_one_line(error)) from error
+        raise WordedUserError("engine_fails", why=docker.in_one_line(error)) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
     due = gpus(inventory, plan.gpus)
     grant = gpu_grant.choose(
@@ -233,7 +234,7 @@ def _image(
     """The image's provenance, including its id. An image that the user named is marked as such."""
     if reference is not None:
         if identity is None:
-            raise StationError("no_image", image=reference)
+            raise WordedUserError("no_image", image=reference)
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 

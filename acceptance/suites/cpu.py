@@ -29,13 +29,6 @@ from acceptance.wording.errors import WordedError
 NamedSpans = Sequence[tuple[str, float, float]]
 
 
-class SensorUnread(WordedError):
-    """A sensor could not be read for much of the run; the message names it, with the cure.
-
-    The samples that it gave do not prove a cool run.
-    """
-
-
 @pytest.mark.session("host-load")
 @pytest.mark.costs(0.1, load="stress_ng", slack=2.5)
 @pytest.mark.measures("stress_ng_failures")
@@ -156,7 +149,7 @@ def test_cooling(telemetry: Mapping[str, Series], load_spans: NamedSpans, check:
         code = "sensor_cold" if cold else "sensor_hot"
         gaps.append(Message(code, {"highest": f"{highest:g}"}))
     if gaps:
-        raise SensorUnread("sensor_unread", gaps=tuple(gaps))
+        raise WordedError("sensor_unread", gaps=tuple(gaps))
 
 
 def _possible(warm: Series) -> Series:

@@ -36,17 +36,6 @@ from acceptance.tools import device_query
 from acceptance.wording.errors import WordedError
 
 
-class NotReady(WordedError):
-    """A GPU is not set up to be tested; the message names the obstacle and the cure."""
-
-
-class NotGranted(WordedError):
-    """The loads' environment has other GPUs than those that are due; the message names them.
-
-    It also has the cure.
-    """
-
-
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
@@ -62,7 +51,7 @@ def test_present(inventory: Inventory, expected_gpus: tuple[Gpu, ...], check: Ch
     lines = presence_lines(presence(inventory))
     serials = uuids(expected_gpus)
     if paravirtualised(inventory):
-        raise NotReady("clauses", why=lines)
+        raise WordedError("clauses", why=lines)
     check("gpu_count", {MACHINE: float(len(gpus(inventory)))}, notes={MACHINE: lines})
     answers = {gpu.name: float(gpu.answers) for gpu in expected_gpus if gpu.answers is not None}
     check(
@@ -89,7 +78,7 @@ def test_present(inventory: Inventory, expected_gpus: tuple[Gpu, ...], check: Ch
     )
     waiting = [gpu.name for gpu in expected_gpus if kinds[gpu] == "set-up"]
     if waiting:
-        raise NotReady("not_set_up", gpus=Listed(tuple(map(str, waiting))), places=lines)
+        raise WordedError("not_set_up", gpus=Listed(tuple(map(str, waiting))), places=lines)
 
 
 @pytest.mark.gate
@@ -115,7 +104,7 @@ def test_ready(
         serials=uuids(due_gpus),
     )
     if found:
-        raise NotReady("clauses", why=tuple(one.message for one in found))
+        raise WordedError("clauses", why=tuple(one.message for one in found))
 
 
 @pytest.mark.gate
@@ -154,7 +143,7 @@ def test_granted(
         why += [Message("seen_and_not_due", {"gpus": Listed(tuple(more))})] if more else []
         why += [inside.error] if inside.error else []
         why += [at_index(one.index, one.error) for one in inside.devices if one.error]
-        raise NotGranted("not_granted", why=tuple(why))
+        raise WordedError("not_granted", why=tuple(why))
 
 
 @pytest.mark.session("host-before")
@@ -239,7 +228,7 @@ def test_memory_health(
     """
     gpu_health.count(_HEALTH, due_gpus, check)
     if uncounted := gaps(inventory, tuple(gpu.name for gpu in due_gpus), model_sheets):
-        raise NotReady("clauses", why=uncounted)
+        raise WordedError("clauses", why=uncounted)
 
 
 def _pages(counters: GpuCounters) -> int | None:
@@ -271,7 +260,7 @@ def test_health(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     measured: what this driver or card does not offer. The same is asked again after the load.
     """
     if unjudged := gpu_health.measure(due_gpus, check):
-        raise NotReady("clauses", why=unjudged)
+        raise WordedError("clauses", why=unjudged)
 
 
 @pytest.mark.session("load")

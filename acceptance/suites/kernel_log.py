@@ -17,11 +17,7 @@ from acceptance.core.record import HARMFUL, Event
 from acceptance.observe import kernel_log, kmsg
 from acceptance.observe.event import KernelEvent, PartKind, kind_of, weigh
 from acceptance.session.check import Check, CheckSkipped
-from acceptance.wording.errors import WordedError
-
-
-class LogLost(WordedError):
-    """Messages may have come that were not read, so their absence proves nothing."""
+from acceptance.wording.errors import NotMeasurable, WordedError
 
 
 def records(root: Path) -> list[kmsg.KmsgRecord]:
@@ -35,7 +31,7 @@ def records(root: Path) -> list[kmsg.KmsgRecord]:
             while fresh := log.read_new():
                 found += fresh
             return found
-    except kmsg.KernelLogUnreadable as error:
+    except NotMeasurable as error:
         raise CheckSkipped(error.gap) from error
 
 
@@ -99,13 +95,15 @@ def test_during_run(
     """
     if kernel_log_after is None:
         records(root)  # skips where it may not be read now either
-        raise LogLost("log_unread_at_start")
+        raise WordedError("log_unread_at_start")
     try:
         found = records(root)
     except CheckSkipped as skip:
-        raise LogLost("reading_lost", what="kernel_faults_during", why=skip.gap.reason) from skip
+        raise WordedError(
+            "reading_lost", what="kernel_faults_during", why=skip.gap.reason
+        ) from skip
     if found and found[0].sequence > kernel_log_after + 1:
-        raise LogLost("log_overwritten")
+        raise WordedError("log_overwritten")
     lines = kmsg.as_lines(record for record in found if record.sequence > kernel_log_after)
     seen = faults(weigh(kernel_log.events_of(lines), tested_parts, in_run=True))
     note = Message("clauses", {"why": tuple(seen[:3])}) if seen else None

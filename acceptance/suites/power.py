@@ -12,10 +12,9 @@ from acceptance.core.unmeasured import Gap, Unmeasured, not_offered
 from acceptance.loads.pulse.contract import MISCOMPARES
 from acceptance.loads.pulse.selection import Check as PowerCheck
 from acceptance.machine.gpu import Gpu, uuids
-from acceptance.session.check import Check
+from acceptance.session.check import Check, ErrorInLines
 from acceptance.session.loads import first_wrong
 from acceptance.session.tools import Outputs
-from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.power import TRAIN_ROWS, TRAIN_S, PowerRun
 
@@ -102,7 +101,7 @@ def judge_power(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """Judge the steps of one check, and raise PartFailed where a part proved nothing."""
+    """Judge the steps of one check, and raise ErrorInLines where a part proved nothing."""
     made, miscompares, slowdowns, excursion, ratio, host = names
     serials, troubles = uuids(due_gpus), list(found.troubles())
     if found.made is not None:
@@ -140,7 +139,7 @@ def judge_power(
     _host(host, found.host, check)
     _trains(found, table)
     if troubles:
-        raise PartFailed(troubles)
+        raise ErrorInLines(troubles)
 
 
 def _host(name: str, host: Outputs, check: Check) -> None:

@@ -70,7 +70,7 @@ from acceptance.suites.fixtures.storage import (
     wrong_blocks,
 )
 from acceptance.tools import fio
-from acceptance.wording.errors import WordedError, each_once, said
+from acceptance.wording.errors import NotMeasurable, WordedError, each_once, said
 
 _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
@@ -88,10 +88,6 @@ RAID_BEFORE = "storage.raid_before"
 RAID_MEMBERS = "raid_members"  # the table of it
 RAID_POLL_S = 0.5
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
-
-
-class TemperatureUnread(WordedError):
-    """A disk's temperature was read in the run, and is missing from too much of it."""
 
 
 @pytest.fixture
@@ -132,7 +128,7 @@ class _Answers:
             self.skipped[disk.component] = missing.gap
         except smart.DiskVanished as error:
             self.skipped[disk.component] = self._absence(error)
-        except smart.SmartUnreadable as error:
+        except NotMeasurable as error:
             self.skipped[disk.component] = error.gap
         except (UnreadableOutput, smart.SmartInterrupted, smart.ReportsDiffer) as error:
             self.skipped[disk.component] = no_answer(said(error))
@@ -321,10 +317,6 @@ def _present(done: ProgramResult) -> smart.Health:
         raise _Gone("disk_vanished", why=said(error)) from error
 
 
-class RaidUnknown(WordedError):
-    """Something of a RAID array was not read, or is not understood, so it proves nothing."""
-
-
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("raid_errors")
@@ -398,7 +390,7 @@ def test_raid_growth(root: Path, earlier_tables: EarlierTables, check: Check) ->
     """
     tables = earlier_tables(RAID_BEFORE)
     if not tables:
-        raise RaidUnknown("raid_unread_before")
+        raise WordedError("raid_unread_before")
     before = [row for one in tables for row in one.rows]
     state = _unblocked(root, thresholds().raid.blocked_s)
     grown = raid.growth(before, state.arrays)
@@ -425,7 +417,7 @@ def _count(check: Check, measurement: str, faults: Sequence[Message], *remarks: 
 
 def _understood(troubles: Sequence[Message]) -> None:
     if troubles:
-        raise RaidUnknown("clauses", why=each_once(troubles))
+        raise WordedError("clauses", why=each_once(troubles))
 
 
 @pytest.mark.session("host-after")
@@ -485,7 +477,7 @@ def test_temperature(
         margins.add(disk.component, found.limit_c - most.value, note)
     check.take("disk_temperature_margin", margins, serials=_serials(inventory))
     if troubles:
-        raise TemperatureUnread("clauses", why=each_once(troubles))
+        raise WordedError("clauses", why=each_once(troubles))
 
 
 def _of_disk_over_time(tables: Sequence[Table], disk: Component) -> Iterator[Table]:

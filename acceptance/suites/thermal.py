@@ -35,13 +35,6 @@ NOTABLE_KEPT = 0.97
 NOTABLE_C = 5.0
 
 
-class HeatUnknown(WordedError):
-    """A GPU's behaviour under load is not known, so nothing is proved of its cooling.
-
-    The message says why for each GPU.
-    """
-
-
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
 @pytest.mark.follows(BURN)
@@ -73,9 +66,9 @@ def test_steady(
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
-        raise HeatUnknown("burn_not_ended", check=BURN)
+        raise WordedError("burn_not_ended", check=BURN)
     if load_outcomes[BURN] not in ("pass", "fail"):
-        raise HeatUnknown("burn_ended_in", check=BURN, outcome=load_outcomes[BURN])
+        raise WordedError("burn_ended_in", check=BURN, outcome=load_outcomes[BURN])
     troubles: list[Message] = []
     burns: dict[Gpu, BurnTelemetry] = {}
     for gpu in due_gpus:
@@ -106,7 +99,7 @@ def test_steady(
     for gpu, burn in burns.items():
         table(gpu.name, "burn_steady", COLUMNS, burn.rows())
     if troubles:
-        raise HeatUnknown("clauses", why=each_once(troubles))
+        raise WordedError("clauses", why=each_once(troubles))
 
 
 def _heat(

@@ -13,10 +13,9 @@ from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.agreement import compare
 from acceptance.loads.miscompare import WrongResult
 from acceptance.machine.gpu import Gpu, uuids
-from acceptance.session.check import Check
+from acceptance.session.check import Check, ErrorInLines
 from acceptance.session.loads import Results
 from acceptance.session.tools import Outputs
-from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
     Heats,
@@ -89,4 +88,4 @@ def test_burn(
     for gpu, rows in evidence(burns, check.components, gpu_heat).items():
         table(gpu, "burn_miscompares", COLUMNS, rows)
     if troubles := [*burns.troubles(), *host.troubles(), *agreement.troubles]:
-        raise PartFailed(troubles)
+        raise ErrorInLines(troubles)

@@ -138,10 +138,6 @@ def test_layer_table(
     check.all(results, table=lambda gpu, one: with_published(one, own_sheets.get(gpu)))
 
 
-class DigestsUnproved(ErrorInLines):
-    """Training runs did not run whole or cannot be compared; the message says which, and why."""
-
-
 def _training_runs(*results: Results) -> dict[Component, TrainingRuns]:
     """The runs of every GPU whose load ran whole."""
     return {gpu: digest.runs(one) for each in results for gpu, one in each.outputs.items()}
@@ -219,7 +215,7 @@ def test_digest(
         check.all(results, note=_differing_repeats, serials=serials)
     finally:
         if troubles:
-            raise DigestsUnproved(troubles)
+            raise ErrorInLines(troubles)
 
 
 PARALLEL_WRONG = ("parallel_miscompares", "parallel_disagreements")

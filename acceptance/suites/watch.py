@@ -68,10 +68,6 @@ ALTERNATIVES = frozenset({"gpu_ecc_uncorrected_new"})
 OF_LINKS = frozenset({"nvlink_recoveries", "nvlink_replays", "nvlink_crc_errors"})
 
 
-class WatchLost(WordedError):
-    """The GPUs were not watched as required, so the absence of events proves nothing."""
-
-
 @pytest.fixture
 def watched(
     gpu_history: Mapping[Component, GpuHistory], due_gpus: tuple[Gpu, ...]
@@ -79,7 +75,7 @@ def watched(
     """The telemetry of every GPU that is due."""
     missing = [gpu.name for gpu in due_gpus if gpu.name not in gpu_history]
     if missing:
-        raise WatchLost("no_telemetry", gpus=Listed(tuple(map(str, missing))))
+        raise WordedError("no_telemetry", gpus=Listed(tuple(map(str, missing))))
     return {gpu: gpu_history[gpu.name] for gpu in due_gpus}
 
 
@@ -140,9 +136,9 @@ def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[Component
 
 
 def _conclude(troubles: Sequence[Message]) -> None:
-    """Raise WatchLost where a figure is missing; what was journalled before stays evidence."""
+    """Raise WordedError where a figure is missing; what was journalled before stays evidence."""
     if troubles:
-        raise WatchLost("clauses", why=each_once(troubles))
+        raise WordedError("clauses", why=each_once(troubles))
 
 
 @pytest.mark.session("host-after")
@@ -158,7 +154,7 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     start counts as not offered.
     """
     if not load_spans:
-        raise WatchLost("no_load_ended")
+        raise WordedError("no_load_ended")
     begin, end = min(begin for _, begin, _ in load_spans), max(end for _, _, end in load_spans)
     gaps = {gpu.name: history.longest_gap(begin, end) for gpu, history in watched.items()}
     troubles: list[Message] = []

@@ -42,8 +42,8 @@ from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_users import GpuUsers
 from acceptance.watch.link_watch import LinkWatch
 from acceptance.watch.suspicion import suspicion
-from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
-from acceptance.wording.errors import said
+from acceptance.watch.targets import AttachedGpu, WatchTarget, attach
+from acceptance.wording.errors import WordedError, said
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
@@ -249,7 +249,7 @@ class GpuWatch:
 def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
     """Watch until `over` is set.
 
-    Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all.
+    Raises WordedError, JournalError, and the binding's NVMLError where NVML cannot be used at all.
     """
     nvml.nvmlInit()
     found = attach(nvml, context.gpus)
@@ -305,8 +305,8 @@ def main(arguments: Sequence[str], nvml: Any = None) -> int:
         try:
             run(nvml, context, over)
         except nvml.NVMLError as refusal:
-            return _end(WatchError("nvml_says", error=str(refusal)))
-        except (WatchError, segment.JournalError, ValueError, OSError) as error:
+            return _end(WordedError("nvml_says", error=str(refusal)))
+        except (WordedError, segment.JournalError, ValueError, OSError) as error:
             return _end(error)
     return 0
 

@@ -23,7 +23,7 @@ from acceptance.watch.gpu_supervisor import SamplerProcess
 from acceptance.watch.suspicion import suspicion
 from acceptance.watch.targets import WatchTarget
 from acceptance.watch.unknown_lines import UnknownLines
-from acceptance.wording.errors import said
+from acceptance.wording.errors import NotMeasurable, said
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
@@ -94,7 +94,7 @@ class HostWatch:
                 self.kernel_log_after, log.lost = self._newest(log), False
                 self._log = log
                 stack.pop_all()
-        except kmsg.KernelLogUnreadable as error:
+        except NotMeasurable as error:
             self._events.note(Message("kernel_log_not_followed", {"why": error.message}))
         self._thinning.put(clock.boot_s(), self._sensors.read())
         self._gpus = SamplerProcess(
@@ -130,7 +130,7 @@ class HostWatch:
             self._sample(last=True)
             self._thinning.flush(clock.boot_s())
             self._trouble = None
-        except (segment.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
+        except (segment.JournalError, NotMeasurable, OSError, ValueError) as error:
             self._trouble = Message("watch_stopped", {"why": said(error)})
 
     def _sample(self, *, last: bool) -> None:

@@ -39,7 +39,8 @@ from acceptance.loads.pulse.safety import Sampled, reason_to_stop
 from acceptance.loads.pulse.watchdog import Holder
 from acceptance.observe import gpu_traits, nvml_call
 from acceptance.observe import nvml as nvml_library
-from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
+from acceptance.watch.targets import AttachedGpu, WatchTarget, attach
+from acceptance.wording.errors import WordedError
 
 INSTANT = (186, 0)  # nvml.h, NVML_FI_DEV_POWER_INSTANT, in mW
 PERIOD_S = 0.01
@@ -219,7 +220,7 @@ def main(given: Sequence[str] | None = None, nvml: Any = None) -> int:
     try:
         nvml.nvmlInit()
         watch(nvml, attach(nvml, targets), Holder(options.watchdog), over)
-    except (nvml.NVMLError, WatchError, ValueError, OSError) as error:
+    except (nvml.NVMLError, WordedError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     finally:

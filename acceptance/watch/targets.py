@@ -16,10 +16,6 @@ from acceptance.observe.nvml_call import LOST, ask, text
 from acceptance.wording.errors import WordedError
 
 
-class WatchError(WordedError):
-    """The GPUs cannot be watched."""
-
-
 class WatchTarget(msgspec.Struct, frozen=True):
     """A GPU to be watched: its name in the journal, its expected UUID and its PCI address."""
 
@@ -41,13 +37,13 @@ class AttachedGpu:
 def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
     """Find every GPU through NVML.
 
-    Raises WatchError when the UUID at an address is not the expected one, when a GPU does not
+    Raises WordedError when the UUID at an address is not the expected one, when a GPU does not
     answer for another reason than its loss, or when two GPUs have the same name, address or UUID.
     """
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
         if twice := [value for value, count in counts.items() if count > 1]:
-            raise WatchError("watch_gpus_alike", what=name, value=str(twice[0]))
+            raise WordedError("watch_gpus_alike", what=name, value=str(twice[0]))
     return tuple(_find(nvml, gpu) for gpu in gpus)
 
 
@@ -57,10 +53,10 @@ def _find(nvml: Any, gpu: WatchTarget) -> AttachedGpu:
         uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
         if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
             place = {"gpu": str(gpu.name), "address": gpu.pci_address}
-            raise WatchError("watch_other_gpu", **place, uuid=text(uuid), due=gpu.uuid)
+            raise WordedError("watch_other_gpu", **place, uuid=text(uuid), due=gpu.uuid)
         return AttachedGpu(gpu, handle, Sampler.find(nvml, handle))
     except nvml.NVMLError as refusal:
         if refusal.value not in LOST:
             place = {"gpu": str(gpu.name), "address": gpu.pci_address}
-            raise WatchError("watch_refused", **place, why=refused(refusal)) from refusal
+            raise WordedError("watch_refused", **place, why=refused(refusal)) from refusal
         return AttachedGpu(gpu, None, None, refusal)

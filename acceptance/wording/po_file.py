@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from acceptance.core import regular_file
+from acceptance.core.message import SetupError
 
 _LINE = re.compile(
     r'(?:(?P<field>msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d\]) )?"(?P<text>(?:[^"\\]|\\.)*)"'
@@ -23,12 +24,8 @@ _ESCAPED = {"\\": "\\", '"': '"', "n": "\n", "t": "\t", "r": "\r"}
 _CONTEXT, _FORMS = "\x04", "\0"
 
 
-class BrokenCatalogue(Exception):
-    """rigproof's own catalogue of a language is wrong; the message names file and line."""
-
-
 def read(path: Path) -> gettext.GNUTranslations:
-    """The translations of one file. Raises BrokenCatalogue if anything is wrong.
+    """The translations of one file. Raises SetupError if anything is wrong.
 
     Comments are skipped, obsolete entries with them. An entry without a translation is left out.
     """
@@ -36,11 +33,11 @@ def read(path: Path) -> gettext.GNUTranslations:
         text = regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8")
         return gettext.GNUTranslations(io.BytesIO(_mo_file(dict(_messages(text)))))
     except OSError as refusal:
-        raise BrokenCatalogue(
+        raise SetupError(
             f"{_shown(path)}: cannot be read ({refusal.strerror}): install rigproof again"
         ) from refusal
     except (ValueError, LookupError) as refusal:  # not UTF-8, not a .po file, or a wrong header
-        raise BrokenCatalogue(f"{_shown(path)}: {refusal}") from refusal
+        raise SetupError(f"{_shown(path)}: {refusal}") from refusal
 
 
 def _shown(path: Path) -> str:

@@ -53,7 +53,7 @@ _FILLED = _Filled()
 
 @functools.cache
 def catalogue(code: str) -> gettext.GNUTranslations:
-    """The wordings of one language. Raises BrokenCatalogue or DataFileError."""
+    """The wordings of one language. Raises SetupError or SetupError."""
     folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"
     return po_file.read(folder / f"{DOMAIN}.po")
 
@@ -64,7 +64,7 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
     `shown` replaces the name of its component. A code of another version, or one without a value of
     its wording, is shown with its values.
 
-    Raises BrokenCatalogue or DataFileError.
+    Raises SetupError or SetupError.
     """
     about = {"measurement": finding.measurement, "component": shown or finding.component}
     named = {name: str(value) for name, value in about.items() if value is not None}

@@ -9,7 +9,7 @@ from cases import each
 from known import known
 
 from acceptance.baseline import change_rules
-from acceptance.resources import DataFileError
+from acceptance.core.message import SetupError
 
 PARTS = """
 [counted]
@@ -129,7 +129,7 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
 def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: list[str]) -> None:
     text = (PARTS + FACT).replace(old, new)
     assert text != PARTS + FACT
-    with pytest.raises(DataFileError) as caught:
+    with pytest.raises(SetupError) as caught:
         change_rules.read(written(tmp_path, text))
     for word in ["changes.toml: ", *words]:
         assert word in str(caught.value)
@@ -142,7 +142,7 @@ def test_parts_of_every_kind_need_every_rule(tmp_path: Path, kind: str, change: 
     old = f'of = ["gpu", "dimm", "disk", "net"]\nchange = "{change}"'
     text = PARTS.replace(old, f'of = [{", ".join(others)}]\nchange = "{change}"')
     assert text != PARTS
-    with pytest.raises(DataFileError, match=f"{kind} needs a rule for a part that is missing"):
+    with pytest.raises(SetupError, match=f"{kind} needs a rule for a part that is missing"):
         change_rules.read(written(tmp_path, text))
 
 
@@ -157,7 +157,7 @@ def test_what_depends_on_another_fact_is_what_differs(tmp_path: Path) -> None:
     higher = FACT.replace('"differs"', '"higher"\ngiven = "version"')
     version = FACT.replace('vbios = "VBIOS"', 'version = "v"')
     text = PARTS + lower + higher + version
-    with pytest.raises(DataFileError, match=r"given is for what differs \(why\)"):
+    with pytest.raises(SetupError, match=r"given is for what differs \(why\)"):
         change_rules.read(written(tmp_path, text))
     right = (
         PARTS + FACT.replace('"differs"', '"differs"\ngiven = "version"\ndated = true') + version

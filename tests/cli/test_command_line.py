@@ -23,12 +23,13 @@ from runs import write_segment, write_views
 
 from acceptance import __main__, resources
 from acceptance.cli import judge, parser
+from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder
 from acceptance.observe import inventory
 from acceptance.reports import advice, languages
-from acceptance.run import lock, signals, supervisor
+from acceptance.run import lock, signals
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
 
@@ -587,7 +588,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
             3,
             "a file: cannot be read or written (No space left on device)",
         ),
-        (supervisor.OutputError("x: y"), 2, "x: y"),
+        (UserError("x: y"), 2, "x: y"),
         (BrokenPipeError(), 3, None),
     ],
 )

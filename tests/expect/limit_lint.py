@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.core.dtype import gemm_names, native_dtypes
+from acceptance.core.message import SetupError, UserError
 from acceptance.expect import architecture, basis, measurements, sheet, sheet_figures
-from acceptance.expect.basis import BasisError
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
-from acceptance.resources import DataFileError
 
 READINGS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("sound_and_sick.toml").read_text(encoding="utf-8")
@@ -45,7 +44,7 @@ def problems(file: Path) -> Iterator[str]:
             yield from _of_architectures(file)
         else:
             yield from of_sheet(sheet.read(file))
-    except DataFileError as refused:
+    except SetupError as refused:
         yield str(refused)
 
 
@@ -173,5 +172,5 @@ def _remark(row: SheetLimit) -> Iterator[str]:
     elif row.warn_low is not None:
         try:
             basis.check(formula, row.warn_low, 3)
-        except BasisError as error:
+        except UserError as error:
             yield f"{row.measurement}: {error}"

@@ -14,10 +14,10 @@ from refusal import refusal
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, native_dtypes
+from acceptance.core.message import SetupError
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture, find
 from acceptance.expect.sheet import Sheet
-from acceptance.resources import DataFileError
 from acceptance.wording import words
 
 FOLDER = resources.locate("models")
@@ -159,10 +159,10 @@ def test_a_wrong_file_names_file_and_entry(tmp_path: Path, old: str, new: str, t
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     assert [one.name for one in architecture.read(tmp_path / "a.toml")] == ["Volta"]
     wrong = GOOD.replace(old, new)
-    assert told in refusal(architecture.read, tmp_path / "a.toml", wrong, DataFileError)
+    assert told in refusal(architecture.read, tmp_path / "a.toml", wrong, SetupError)
 
 
 def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match=r"^a.toml: "):
+    with pytest.raises(SetupError, match=r"^a.toml: "):
         architecture.read(tmp_path / "a.toml")
-    assert refusal(architecture.read, tmp_path / "a.toml", "\ud800", DataFileError)
+    assert refusal(architecture.read, tmp_path / "a.toml", "\ud800", SetupError)

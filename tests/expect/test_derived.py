@@ -20,6 +20,7 @@ from worded import worded
 
 from acceptance import resources
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.core.parts import Core, Gpu, part
 from acceptance.expect import (
     architecture,
@@ -38,7 +39,6 @@ from acceptance.machine import disk_link, machine_file, pcie
 from acceptance.machine.disk_link import SataLink
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate(FILE)
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
@@ -201,12 +201,12 @@ def test_a_number_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: 
     assert found
     file = tmp_path / FILE
     file.write_text(changed, encoding="utf-8")
-    with pytest.raises(DataFileError, match=FILE):
+    with pytest.raises(SetupError, match=FILE):
         resources.read(file, Book)
 
 
 def test_a_quantity_that_the_file_does_not_have_is_an_error() -> None:
-    with pytest.raises(DataFileError, match=FILE):
+    with pytest.raises(SetupError, match=FILE):
         derived.book().rows("of nothing")
 
 
@@ -224,7 +224,7 @@ def test_a_limit_that_is_asked_for_in_vain_is_an_error(
     find: Callable[..., Iterator[Override]], of: str, names: tuple[str, ...], told: str
 ) -> None:
     where = (Gpu(0), "x") if find is derived.floors else (Gpu(0),)
-    with pytest.raises(DataFileError, match=f"^{FILE}: {told}: install rigproof again$"):
+    with pytest.raises(SetupError, match=f"^{FILE}: {told}: install rigproof again$"):
         list(find(of, *where, Amount(), names=names))
 
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from refusal import refusal
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 from acceptance.expect import disk_sheet
 from acceptance.expect.disk_sheet import DiskSheet, find
-from acceptance.resources import DataFileError
 
 FOLDER = resources.locate("disks")
 SHEETS = disk_sheet.shipped()
@@ -249,7 +249,7 @@ def test_a_wrong_sheet_names_file_line_and_key(
 ) -> None:
     assert text.count(old)
     wrong = text.replace(old, new, 1)
-    assert told in refusal(disk_sheet.read, tmp_path / "a.toml", wrong, DataFileError)
+    assert told in refusal(disk_sheet.read, tmp_path / "a.toml", wrong, SetupError)
 
 
 def test_figures_at_the_bounds_are_allowed(tmp_path: Path) -> None:
@@ -272,10 +272,10 @@ def test_one_of_several_patterns_is_enough(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match=r"^a.toml: cannot be read .*: install rigproof again"):
+    with pytest.raises(SetupError, match=r"^a.toml: cannot be read .*: install rigproof again"):
         disk_sheet.read(tmp_path / "a.toml")
     (tmp_path / "a.toml").write_bytes(b"\xff")
-    with pytest.raises(DataFileError, match=r"^a.toml: "):
+    with pytest.raises(SetupError, match=r"^a.toml: "):
         disk_sheet.read(tmp_path / "a.toml")
 
 
@@ -283,14 +283,14 @@ def test_a_name_of_two_sheets_is_refused(tmp_path: Path) -> None:
     sheet(tmp_path, NVME)
     sheet(tmp_path, NVME.replace('["A [0-9]"]', '["A [1-3]"]'), "b.toml")
     told = r"^a.toml, line 6: examples.0: 'A 1' is a name of b.toml too$"
-    with pytest.raises(DataFileError, match=told):
+    with pytest.raises(SetupError, match=told):
         disk_sheet.read_all(tmp_path)
     sheet(tmp_path, SATA, "b.toml")
     assert [one.name for one in disk_sheet.read_all(tmp_path)] == ["A", "B"]
 
 
 def test_a_folder_without_sheets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match="holds no disk sheet"):
+    with pytest.raises(SetupError, match="holds no disk sheet"):
         disk_sheet.read_all(tmp_path)
 
 

@@ -13,9 +13,9 @@ from cases import each
 
 from acceptance import resources
 from acceptance.core.limit_set import SiteSheet
+from acceptance.core.message import SetupError
 from acceptance.expect import limit_version
 from acceptance.expect.limit_version import CHANGED, Recorded
-from acceptance.resources import DataFileError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 
@@ -83,7 +83,7 @@ def test_limits_that_somebody_changed_have_no_version_of_ours(copied: Path) -> N
     changed, other = limit_version.shipped()
     assert (changed, other != digest) == (version + CHANGED, True)
     (copied / "noise.toml").write_text("x = [", encoding="utf-8")
-    with pytest.raises(DataFileError, match=r"noise\.toml: "):
+    with pytest.raises(SetupError, match=r"noise\.toml: "):
         limit_version.digest()
 
 

@@ -13,7 +13,7 @@ from real_checks import collected
 
 from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.waiver import Waiver
 from acceptance.expect import declaration, loosest, measurements, plan_builder
@@ -29,7 +29,6 @@ from acceptance.machine.machine_file import (
     DeclaredMemory,
     Machine,
 )
-from acceptance.resources import DataFileError
 
 SHIPPED = measurements.shipped()
 OWN = Message("override_in", {"file": "box.toml"})
@@ -406,5 +405,5 @@ def test_what_a_family_may_say() -> None:
 def test_a_wrong_file(tmp_path: Path, old: str, new: str) -> None:
     text = resources.locate(loosest.FILE).read_text(encoding="utf-8")
     (tmp_path / loosest.FILE).write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(DataFileError, match=loosest.FILE):
+    with pytest.raises(SetupError, match=loosest.FILE):
         resources.read(tmp_path / loosest.FILE, loosest.Book)

@@ -14,6 +14,7 @@ from real_checks import collected
 
 from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.expect import loosest, measurements
 from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds
@@ -25,7 +26,6 @@ from acceptance.expect.measurements import (
     Season,
     Sense,
 )
-from acceptance.resources import DataFileError
 
 SHIPPED = measurements.shipped()
 
@@ -291,15 +291,15 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_in_a_family_is_told(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(DataFileError, match=told) as caught:
+    with pytest.raises(SetupError, match=told) as caught:
         families(tmp_path, a=text)
     assert str(caught.value).startswith("a.toml: ")
 
 
 def test_a_name_of_two_families_and_a_folder_without_any_are_told(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match=r"holds no family: install rigproof again"):
+    with pytest.raises(SetupError, match=r"holds no family: install rigproof again"):
         measurements.read(tmp_path)
-    with pytest.raises(DataFileError, match=r"b.toml: rate_a: stands twice, first in a"):
+    with pytest.raises(SetupError, match=r"b.toml: rate_a: stands twice, first in a"):
         families(tmp_path, a=FIRST, b=FIRST)
 
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from refusal import refusal
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 from acceptance.expect import sheet, sheet_figures
 from acceptance.expect.sheet import Published, Sheet, find
-from acceptance.resources import DataFileError
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -311,14 +311,14 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
     text = H100.read_text(encoding="utf-8")
     assert text.count(old) == 1
     wrong = tmp_path / "wrong.toml"
-    assert told in refusal(sheet.read, wrong, text.replace(old, new), DataFileError)
+    assert told in refusal(sheet.read, wrong, text.replace(old, new), SetupError)
 
 
 def test_only_a_peak_is_suggested_for_what_is_no_peak(tmp_path: Path) -> None:
     text = H100.read_text(encoding="utf-8")
     for key, told in (("fp6", "did you mean"), ("sm", "exempt.sm is no peak of this sheet")):
         wrong = text.replace("[doubtful]", f'[exempt]\n{key} = "x"\n[doubtful]')
-        said = refusal(sheet.read, tmp_path / "wrong.toml", wrong, DataFileError)
+        said = refusal(sheet.read, tmp_path / "wrong.toml", wrong, SetupError)
         assert (told in said, "mean sm" in said) == (True, False)
 
 
@@ -339,7 +339,7 @@ def test_a_published_rate_may_be_the_peak_and_needs_one(tmp_path: Path) -> None:
     assert sheet.read(file).published("layer_bert")[-1].tflops == 756
     v100 = (FOLDER / "v100-sxm2-16gb.toml").read_text(encoding="utf-8")
     row = TRAINING.replace('"f16"', '"bf16"').replace("[100, 200]", "[0.1, 0.2]")
-    said = refusal(sheet.read, file, f"{v100}\n{row}", DataFileError)
+    said = refusal(sheet.read, file, f"{v100}\n{row}", SetupError)
     assert "0.2 TFLOP/s are more than the peak of bf16" in said
 
 
@@ -352,16 +352,16 @@ def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
 
 
 def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError, match=r"^none.toml: "):
+    with pytest.raises(SetupError, match=r"^none.toml: "):
         sheet.read(tmp_path / "none.toml")
     (tmp_path / "sheet.toml").write_bytes(b"\xff")
-    with pytest.raises(DataFileError, match=r"^sheet.toml: "):
+    with pytest.raises(SetupError, match=r"^sheet.toml: "):
         sheet.read_all(tmp_path)
 
 
 def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "architectures.toml").write_text("no sheet", encoding="utf-8")
-    with pytest.raises(DataFileError, match=r"holds no model sheet$"):
+    with pytest.raises(SetupError, match=r"holds no model sheet$"):
         sheet.read_all(tmp_path)
 
 

@@ -9,12 +9,11 @@ from cases import each
 from msgspec.structs import replace
 
 from acceptance import resources
+from acceptance.core.message import SetupError, UserError
 from acceptance.expect import basis, disk_sheet, gpu_limits, sheet, sheet_figures, site_sheets
-from acceptance.expect.basis import BasisError
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import SiteSheetError
-from acceptance.resources import DataFileError
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -196,7 +195,7 @@ def test_a_shipped_sheet_that_somebody_changed_is_refused(monkeypatch: pytest.Mo
     one = BY_NAME["GeForce RTX 4090"]
     wrong = replace(one, peak=replace(one.peak, fp32=826))
     monkeypatch.setattr(sheet, "read_all", lambda _: (wrong,))
-    with pytest.raises(DataFileError, match=r"GeForce RTX 4090: peak\.fp32 is 826"):
+    with pytest.raises(SetupError, match=r"GeForce RTX 4090: peak\.fp32 is 826"):
         gpu_limits.sheets.__wrapped__()
 
 
@@ -236,11 +235,11 @@ def test_a_basis_gives_its_floor_to_so_many_digits() -> None:
     basis.check("0.6 x 0.23: 53 TFLOP/s", 0.13, 2)
     basis.check("a note", 5, 3)
     for low in (740.5, 743, 7417):
-        with pytest.raises(BasisError):
+        with pytest.raises(UserError):
             basis.check("0.75 x 989", low, 3)
 
 
 def test_a_file_of_tolerances_that_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "sheets.toml").write_text("[gpu]\n", encoding="utf-8")
-    with pytest.raises(DataFileError, match=r"^sheets\.toml: "):
+    with pytest.raises(SetupError, match=r"^sheets\.toml: "):
         resources.read(tmp_path / "sheets.toml", sheet_figures.Figures)

@@ -19,13 +19,13 @@ from acceptance import resources
 from acceptance.core.criterion import Within
 from acceptance.core.dtype import gemm_names
 from acceptance.core.judgement import judge_due
+from acceptance.core.message import SetupError
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured
 from acceptance.expect import architecture, sheet, sheet_figures
 from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
-from acceptance.resources import DataFileError
 from acceptance.wording import words
 
 FOLDER = resources.locate("models")
@@ -180,12 +180,12 @@ def test_a_wrong_row_names_file_and_key(tmp_path: Path, old: str, new: str, told
     text = H100.read_text(encoding="utf-8")
     assert text.count(old) == 1
     wrong = tmp_path / "wrong.toml"
-    assert told in refusal(sheet.read, wrong, text.replace(old, new), DataFileError)
+    assert told in refusal(sheet.read, wrong, text.replace(old, new), SetupError)
 
 
 def test_a_cool_limit_without_a_hot_one_is_refused(tmp_path: Path) -> None:
     text = H100.read_text(encoding="utf-8")
     begin = text.index(FIRST)
     hot = text[:begin] + text[text.index("[[limit]]", begin + 1) :]
-    said = refusal(sheet.read, tmp_path / "wrong.toml", hot, DataFileError)
+    said = refusal(sheet.read, tmp_path / "wrong.toml", hot, SetupError)
     assert "gemm_f64_short: gemm_f64 and it stand together or not at all" in said

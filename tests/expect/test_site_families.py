@@ -7,9 +7,9 @@ from cases import each
 from known import known
 from site_box import MEASUREMENT, family
 
+from acceptance.core.message import UserError
 from acceptance.core.site import FamilyFile
 from acceptance.expect import site_families
-from acceptance.expect.site_families import SiteFileError
 
 SOUND = family("site_mount")
 
@@ -70,7 +70,7 @@ def test_one_entry_may_be_like_another() -> None:
 )
 def test_what_is_wrong_is_told_with_its_line(old: str, new: str, told: str) -> None:
     assert old in SOUND
-    with pytest.raises(SiteFileError) as caught:
+    with pytest.raises(UserError) as caught:
         parse(SOUND.replace(old, new, 1))
     assert str(caught.value).startswith("mount.toml")
     assert told in str(caught.value)
@@ -119,7 +119,7 @@ def test_a_bound_that_something_can_fail(text: str) -> None:
     ],
 )
 def test_what_is_wrong_in_a_bound_or_in_another_entry(text: str, told: str) -> None:
-    with pytest.raises(SiteFileError, match=told):
+    with pytest.raises(UserError, match=told):
         parse(text)
 
 
@@ -135,7 +135,7 @@ def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
 
 def test_a_name_stands_once_in_all_files() -> None:
     files = [FamilyFile(f"{name}.toml", SOUND) for name in ("a", "b")]
-    with pytest.raises(SiteFileError, match=r"b.toml, line 4: stands twice, first in a.toml"):
+    with pytest.raises(UserError, match=r"b.toml, line 4: stands twice, first in a.toml"):
         site_families.parse(files)
     assert "site_x" in parse(SOUND + MEASUREMENT.format(name="site_x")).measurements.by_name
 
@@ -155,7 +155,7 @@ def test_a_name_stands_once_in_all_files() -> None:
     ],
 )
 def test_a_condition_that_cannot_be_is_told(when: str, told: str) -> None:
-    with pytest.raises(SiteFileError, match=told):
+    with pytest.raises(UserError, match=told):
         parse(with_condition(when))
 
 

@@ -28,6 +28,7 @@ from acceptance.fleet.verdicts import Collection
 from acceptance.reports.verdict_json import SCHEMA, File, Skipped
 from acceptance.run import signature
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 FRESH = timedelta(hours=30)
 
@@ -397,7 +398,7 @@ def test_a_list_of_due_machines(text: str, names: tuple[str, ...]) -> None:
     ],
 )
 def test_a_list_that_is_none(text: str, said: str) -> None:
-    with pytest.raises(due.DueError) as error:
+    with pytest.raises(WordedUserError) as error:
         due.names(text, "due.txt")
     assert said in str(error.value)
     assert str(error.value).isprintable()

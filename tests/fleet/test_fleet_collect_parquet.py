@@ -25,6 +25,7 @@ from acceptance.fleet import night, parquet, verdicts
 from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.verdicts import Series, began
 from acceptance.wording import words
+from acceptance.wording.errors import WordedError
 
 FRESH = timedelta(hours=30)
 NIGHT = "2026-11-25"
@@ -164,7 +165,7 @@ def test_a_night_that_cannot_be_read_is_left_as_it_is(tmp_path: Path) -> None:
     place(tmp_path / "fleet", "a")
     path = parquet.path_of(tmp_path, NIGHT)
     path.write_bytes(b"PAR1 torn")
-    with pytest.raises(parquet.NightFileError, match="move it away, then collect again"):
+    with pytest.raises(WordedError, match="move it away, then collect again"):
         parquet.write(tmp_path, tables(tmp_path / "fleet"))
     assert path.read_bytes() == b"PAR1 torn"
 
@@ -172,7 +173,7 @@ def test_a_night_that_cannot_be_read_is_left_as_it_is(tmp_path: Path) -> None:
 def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
     path = parquet.path_of(tmp_path, NIGHT)
     duckdb.sql(f"COPY (SELECT 1 AS x) TO '{path}' (FORMAT parquet)")
-    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+    with pytest.raises(WordedError, match="no file of a night"):
         parquet.read(path)
 
 
@@ -195,7 +196,7 @@ def test_a_machine_that_was_written_by_somebody_else_is_refused(
         connection.execute("CREATE TABLE night AS FROM read_parquet(?)", [str(made)])
         connection.execute(f"UPDATE night SET {column} = ? WHERE measurement IS NULL", [value])
         connection.execute(f"COPY night TO '{other}' (FORMAT parquet)")
-    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+    with pytest.raises(WordedError, match="no file of a night"):
         parquet.read(other)
 
 
@@ -245,7 +246,7 @@ def test_a_night_that_somebody_copied_does_not_know_what_was_unread(tmp_path: Pa
 def test_what_somebody_else_wrote_of_troubles_is_refused(tmp_path: Path) -> None:
     (made,) = parquet.write(tmp_path, {"2026-11-25": table(row("PASS"), 1.0)})
     other = _copy(made, "SELECT * FROM night", ", KV_METADATA {rigproof_troubles: '[1]'}")
-    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+    with pytest.raises(WordedError, match="no file of a night"):
         parquet.read(other)
 
 
@@ -258,7 +259,7 @@ def test_a_disk_that_does_not_take_it_changes_nothing(
     before = path.read_bytes()
 
     monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
-    with pytest.raises(parquet.NightFileError, match="No space left"):
+    with pytest.raises(WordedError, match="No space left"):
         parquet.write(tmp_path, made)
     assert path.read_bytes() == before
     assert not list(tmp_path.glob(".night-*"))
@@ -305,5 +306,5 @@ def test_two_collectors_do_not_write_at_once(
 ) -> None:
     monkeypatch.setattr(parquet, "_WAIT_S", 0.0)
     place(tmp_path / "fleet", "a")
-    with parquet._lock(tmp_path), pytest.raises(parquet.NightFileError, match="another collector"):
+    with parquet._lock(tmp_path), pytest.raises(WordedError, match="another collector"):
         parquet.write(tmp_path, tables(tmp_path / "fleet"))

@@ -21,6 +21,7 @@ from acceptance.fleet.outliers import Floats
 from acceptance.fleet.verdicts import Series
 from acceptance.history import noise
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FIRST, SECOND = "2026-11-25", "2026-11-26"
@@ -329,9 +330,9 @@ def test_places_are_read_from_a_csv(call: Call, tmp_path: Path) -> None:
 def test_a_wrong_file_of_places_is_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
     path = tmp_path / "locations.csv"
     path.write_text(text)
-    with pytest.raises(due.LocationsError) as caught:
+    with pytest.raises(WordedUserError) as caught:
         due.read_locations(path)
     assert wrong in str(caught.value)
     path.write_bytes(b"machine,rack\nm0,\xff\n")
-    with pytest.raises(due.LocationsError, match="it is not UTF-8"):
+    with pytest.raises(WordedUserError, match="it is not UTF-8"):
         due.read_locations(path)

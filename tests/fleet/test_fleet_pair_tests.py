@@ -13,7 +13,7 @@ from load_texts import printed
 from pair_outputs import asked
 
 from acceptance import resources
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import Gpu, Pair
 from acceptance.fleet.pair_tests import (
     RATES,
@@ -29,7 +29,6 @@ from acceptance.fleet.pairs import NodePair, next_tests
 from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, WrongCollective, WrongValue
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult
-from acceptance.resources import DataFileError
 
 LIMITS = read_limits(resources.locate("pairs.toml"))
 SOUND = dict.fromkeys(RATES, 10.0)
@@ -329,5 +328,5 @@ def test_a_broken_file_of_limits_names_the_entry(tmp_path: Path) -> None:
         'practical = {share = 1.5, basis = "x"}\nceiling = {share = 0.5, basis = "x"}\n'
         'few = {below = 4, share = 0.1, basis = "y"}'
     )
-    with pytest.raises(DataFileError, match=r"pairs.toml: .*practical.share"):
+    with pytest.raises(SetupError, match=r"pairs.toml: .*practical.share"):
         read_limits(path)

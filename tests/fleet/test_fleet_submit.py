@@ -24,10 +24,12 @@ from raising import raising
 
 from acceptance import resources
 from acceptance.cli import fleet_slurm
+from acceptance.core.message import SetupError
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import slurm
-from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
+from acceptance.fleet.slurm import Job, Node, Queued
 from acceptance.history import lock
+from acceptance.wording.errors import WordedUserError
 
 RESERVED = (
     "ReservationName=repair StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "
@@ -60,7 +62,7 @@ def test_nodes_as_sinfo_lists_them() -> None:
     ],
 )
 def test_a_line_of_sinfo_that_is_not_known_is_quoted(line: str) -> None:
-    with pytest.raises(SlurmError, match="sinfo printed a line that is not known here: "):
+    with pytest.raises(WordedUserError, match="sinfo printed a line that is not known here: "):
         slurm.parse_nodes(row("n0", "idle") + line)
 
 
@@ -100,7 +102,7 @@ def test_licences() -> None:
     assert slurm.parse_licences(LICENCE) == {"rigproof": 2}
     assert slurm.parse_licences("No licenses configured in Slurm.\n") == {}
     assert slurm.parse_licences("") == {}
-    with pytest.raises(SlurmError, match=r"scontrol show licenses printed .*: rigproof 2"):
+    with pytest.raises(WordedUserError, match=r"scontrol show licenses printed .*: rigproof 2"):
         slurm.parse_licences("rigproof 2\n")
 
 
@@ -113,7 +115,7 @@ def test_a_reservation() -> None:
     assert slurm.parse_reservation(ended)[-1] is False
     bad = text.replace("2026-11-27T", "2026-13-27T")
     for broken in ("", text + text, bad, text.replace("StartTime=2026-11-27T", "StartTime=")):
-        with pytest.raises(SlurmError, match="scontrol show reservation printed a line"):
+        with pytest.raises(WordedUserError, match="scontrol show reservation printed a line"):
             slurm.parse_reservation(broken)
 
 
@@ -121,7 +123,7 @@ def test_our_jobs() -> None:
     text = "3|PENDING|n1|Licenses\n2|RUNNING|n2|None\n4|COMPLETING|n3|None\n"
     waits, runs = Queued("3", True, "n1", "Licenses"), Queued("2", False, "n2", "None")
     assert slurm.parse_jobs(text) == (waits, runs)
-    with pytest.raises(SlurmError, match="squeue printed a line that is not known here: 3_1"):
+    with pytest.raises(WordedUserError, match="squeue printed a line that is not known here: 3_1"):
         slurm.parse_jobs("3_1|PENDING|n1|None\n")
 
 
@@ -163,7 +165,7 @@ def test_one_exclusive_job_is_pinned_to_a_node() -> None:
 
 def test_the_job_is_there_in_a_checkout() -> None:
     assert resources.deployment("slurm/job").read_text().startswith("#!/bin/sh\n")
-    with pytest.raises(resources.DataFileError, match="install rigproof again"):
+    with pytest.raises(SetupError, match="install rigproof again"):
         resources.deployment("slurm/nothing")
 
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from kustomized import DEPLOY, build, site
 
 from acceptance.fleet import kubernetes
-from acceptance.fleet.kubernetes import KubernetesError, Manifest, ManifestError
+from acceptance.fleet.kubernetes import Manifest
 from acceptance.fleet.night import Row
+from acceptance.wording.errors import WordedError, WordedUserError
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=40)
@@ -129,14 +130,14 @@ def test_jobs_that_have_ended_do_not_count() -> None:
 @pytest.mark.parametrize("text", ["", "{}", '{"items": [{}]}', '{"items": [{"metadata": {}}]}'])
 def test_an_answer_of_another_form_is_no_answer(text: str) -> None:
     for read in (kubernetes.nodes, kubernetes.unfinished, kubernetes.with_devices):
-        with pytest.raises(KubernetesError, match="is not understood"):
+        with pytest.raises(WordedError, match="is not understood"):
             read(text)
 
 
 def test_a_count_that_is_no_number_is_not_read() -> None:
     odd = node("gpu-1")
     odd["status"]["allocatable"]["nvidia.com/gpu"] = "8k"
-    with pytest.raises(KubernetesError, match=r"gpu-1: nvidia[.]com/gpu is 8k"):
+    with pytest.raises(WordedError, match=r"gpu-1: nvidia[.]com/gpu is 8k"):
         kubernetes.nodes(as_list([odd]))
 
 
@@ -238,14 +239,14 @@ def without_gpus(folder: Path) -> str:
 
 def test_a_manifest_without_a_job_of_ours_is_refused(tmp_path: Path) -> None:
     for text, error, said in (
-        (printed(DEPLOY / "namespace"), ManifestError, "holds 0 Jobs"),
-        (printed(DEPLOY / "overlays/least"), ManifestError, "names no image"),
-        (without_gpus(tmp_path), ManifestError, "asks for no GPUs"),
-        ('{"kind": "Job", "metadata": {}}', ManifestError, "its Job is none"),
-        ('{"kind": "Job"} torn', KubernetesError, "is not understood"),
-        ("[1]", KubernetesError, "what kubectl patch --local printed"),
-        ("1", KubernetesError, "what kubectl patch --local printed"),
-        ('{"a":' * 100_000, KubernetesError, "what kubectl patch --local printed"),
+        (printed(DEPLOY / "namespace"), WordedUserError, "holds 0 Jobs"),
+        (printed(DEPLOY / "overlays/least"), WordedUserError, "names no image"),
+        (without_gpus(tmp_path), WordedUserError, "asks for no GPUs"),
+        ('{"kind": "Job", "metadata": {}}', WordedUserError, "its Job is none"),
+        ('{"kind": "Job"} torn', WordedError, "is not understood"),
+        ("[1]", WordedError, "what kubectl patch --local printed"),
+        ("1", WordedError, "what kubectl patch --local printed"),
+        ('{"a":' * 100_000, WordedError, "what kubectl patch --local printed"),
     ):
         with pytest.raises(error, match=said):
             kubernetes.manifest(text, "site")

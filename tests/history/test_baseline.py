@@ -27,16 +27,12 @@ from acceptance.core.plan import Plan, Reduction, reductions_message
 from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
-from acceptance.history.baseline import (
-    BrokenSeal,
-    Certificate,
-    FormerBaseline,
-    NewerFormat,
-    RunRejected,
-)
+from acceptance.history.baseline import Certificate, FormerBaseline
+from acceptance.history.errors import HistoryError
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.journal.run import UnreadableRun
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 NOISE = noise.read(FIXTURES / "noise.toml")
@@ -171,7 +167,7 @@ UNREAD = [
 
 
 def refusal(run: list[Entry], *, anew: bool = False) -> Message:
-    with pytest.raises(RunRejected) as refused:
+    with pytest.raises(WordedUserError) as refused:
         made(run, anew=anew)
     return refused.value.message
 
@@ -302,7 +298,7 @@ def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
     if type(table[way[-1]]) is type(value) and table[way[-1]] == value:
         return
     table[way[-1]] = value
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(json.dumps(changed).encode())
 
 
@@ -330,17 +326,17 @@ LESS_OF_IT = [
     ],
 )
 def test_a_file_that_holds_no_certificate(file: bytes) -> None:
-    with pytest.raises(BrokenSeal) as broken:
+    with pytest.raises(HistoryError) as broken:
         baseline.decode_certificate(file)
-    assert not isinstance(broken.value, NewerFormat)
+    assert not isinstance(broken.value, HistoryError)
 
 
 def test_one_of_a_later_rigproof() -> None:
-    with pytest.raises(NewerFormat):
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())
 
 
 @given(st.binary(max_size=40))
 def test_what_is_no_certificate(file: bytes) -> None:
-    with pytest.raises(BrokenSeal):
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(file)

@@ -30,8 +30,9 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import RunStarted
 from acceptance.history import baseline_file, location, lock, noise
 from acceptance.history.baseline_file import AcceptResult
-from acceptance.history.errors import BaselineRefused, BaselineUnsound
+from acceptance.history.errors import HistoryError
 from acceptance.journal import reader
+from acceptance.wording.errors import WordedUserError
 
 NOISE = noise.read(Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml")
 MACHINE = "machine-1"
@@ -66,7 +67,7 @@ def accept(folder: Path, *, replace: bool = False) -> AcceptResult:
 def test_a_run_is_made_the_baseline_once(tmp_path: Path) -> None:
     """By its folder's own name, not that of a link."""
     assert baseline_file.read(tmp_path, MACHINE) is None
-    message = refused(BaselineRefused, baseline_file.require, tmp_path, MACHINE)
+    message = refused(WordedUserError, baseline_file.require, tmp_path, MACHINE)
     assert message.code == "no_baseline"
     run(tmp_path, "one")
     (tmp_path / "latest").symlink_to("one")
@@ -90,7 +91,7 @@ def test_a_run_is_made_the_baseline_once(tmp_path: Path) -> None:
 def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     first = accept(run(tmp_path, "one", run_id="../../one"))
     content = first.baseline.path.read_bytes()
-    message = refused(BaselineRefused, accept, run(tmp_path, "two"))
+    message = refused(WordedUserError, accept, run(tmp_path, "two"))
     assert (message.code, message.values["run"]) == ("baseline_there", "../../one")
     assert first.baseline.path.read_bytes() == content
     former = known(accept(tmp_path / "two", replace=True).former)
@@ -140,7 +141,7 @@ def test_a_run_that_is_refused(
     elif journal == "":
         path.unlink()
         write_segment(path, [], tmp_path / "root")
-    message = refused(BaselineRefused, accept, folder)
+    message = refused(WordedUserError, accept, folder)
     assert (message.code, message.values["run"]) == (code, str(folder))
     assert not baseline_file.path(tmp_path, MACHINE).exists()
     folder.rename(tmp_path / "other")
@@ -186,7 +187,7 @@ def test_what_cannot_be_believed(
     tmp_path: Path, harm: Callable[[Path], None], codes: tuple[str, str]
 ) -> None:
     harm(accept(run(tmp_path, "one")).baseline.path)
-    message = refused(BaselineUnsound, baseline_file.read, tmp_path, MACHINE)
+    message = refused(HistoryError, baseline_file.read, tmp_path, MACHINE)
     why = message.values["why"]
     assert isinstance(why, Message)
     assert (message.code, why.code) == codes
@@ -197,7 +198,7 @@ def test_one_of_another_machine(tmp_path: Path) -> None:
     other = location.folder(tmp_path, "machine-2")
     other.mkdir()
     (other / file.name).write_bytes(file.read_bytes())
-    message = refused(BaselineUnsound, baseline_file.read, tmp_path, "machine-2")
+    message = refused(HistoryError, baseline_file.read, tmp_path, "machine-2")
     assert message.values["why"] == Message("baseline_of_other_machine", {"machine": "machine-1"})
 
 
@@ -211,7 +212,7 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
         lambda: accept(tmp_path / "one"),
         lambda: accept(tmp_path / "two"),
     ):
-        assert refused(BaselineUnsound, call).code == "baseline_unsound"
+        assert refused(HistoryError, call).code == "baseline_unsound"
     assert file.read_bytes() == content
     assert known(accept(tmp_path / "two", replace=True).former).read_bytes() == content
     assert baseline_file.require(tmp_path, MACHINE).certificate.replaces is None
@@ -227,17 +228,17 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
 def test_a_file_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, "one")
     (tmp_path / "history").write_text("")
-    assert refused(BaselineUnsound, accept, tmp_path / "one").code == "baseline_unwritten"
+    assert refused(HistoryError, accept, tmp_path / "one").code == "baseline_unwritten"
     (tmp_path / "history").unlink()
     first = accept(tmp_path / "one").baseline
     run(tmp_path, "two")
     with monkeypatch.context() as full:
         full.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
-        message = refused(BaselineUnsound, accept, tmp_path / "two", replace=True)
+        message = refused(HistoryError, accept, tmp_path / "two", replace=True)
     assert message.code == "baseline_unwritten"
     monkeypatch.setattr(baseline_file, "WAIT_S", 0.01)
     with lock.hold(first.path.parent / ".lock", 0.0):
-        message = refused(BaselineUnsound, accept, tmp_path / "two", replace=True)
+        message = refused(HistoryError, accept, tmp_path / "two", replace=True)
     assert message.code == "baseline_locked"
     assert baseline_file.require(tmp_path, MACHINE) == first
     assert list(first.path.parent.rglob(".baseline*")) == []

@@ -15,9 +15,9 @@ from refusal import refusal
 
 from acceptance import resources
 from acceptance.core.limit import Limit
+from acceptance.core.message import SetupError
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift_rules
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate("drift.toml")
 TEXT = SHIPPED.read_text(encoding="utf-8")
@@ -103,5 +103,5 @@ def test_what_is_wrong_in_the_file_is_told(text: str, told: str | None, tmp_path
         (tmp_path / "drift.toml").write_text(text, encoding="utf-8")
         read(tmp_path / "drift.toml")
         return
-    said = refusal(read, tmp_path / "drift.toml", text, DataFileError)
+    said = refusal(read, tmp_path / "drift.toml", text, SetupError)
     assert re.match(rf"drift\.toml: .*({told})", said)

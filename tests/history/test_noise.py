@@ -13,10 +13,10 @@ from refusal import refusal
 from site_box import family
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.history import noise
 from acceptance.history.noise import Spread
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate("noise.toml")
 TEXT = SHIPPED.read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def test_enough_values_tell_their_own_spread(values: list[float], size: float) -
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
-    said = refusal(noise.read, tmp_path / "noise.toml", text, DataFileError)
+    said = refusal(noise.read, tmp_path / "noise.toml", text, SetupError)
     assert re.match(rf"noise\.toml: .*({told})", said)
 
 

@@ -10,7 +10,8 @@ from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.burn import load
 from acceptance.loads.burn.contract import Ask
 from acceptance.loads.burn.fault import slowness
-from acceptance.loads.card import CardError, wait
+from acceptance.loads.card import wait
+from acceptance.loads.program import LoadError
 
 TYPED = ["burn", "dtypes=f64,bf16", "seconds=1"]
 KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")
@@ -59,7 +60,7 @@ def test_the_help_names_every_fault(capsys: pytest.CaptureFixture[str]) -> None:
             RuntimeError("CUDA error: unspecified launch failure\nmore"),
             "burn: CUDA error: unspecified launch failure\n",
         ),
-        (CardError("the GPU hangs"), "burn: the GPU hangs\n"),
+        (LoadError("the GPU hangs"), "burn: the GPU hangs\n"),
         (RuntimeError(), "burn: RuntimeError\n"),
     ],
 )
@@ -79,7 +80,7 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
 def test_a_gpu_that_does_not_come_back_is_told_and_not_waited_for() -> None:
     with pytest.raises(
-        CardError, match=r"has not finished what it was given within 0\.02 s: it hangs"
+        LoadError, match=r"has not finished what it was given within 0\.02 s: it hangs"
     ):
         wait(lambda: False, 0.02)
     asked: list[int] = []

@@ -22,9 +22,9 @@ from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import cubin
 from acceptance.loads.burn import copies as burn_copies
 from acceptance.loads.burn.copies import FIRST, LISTED, PAUSE_S, PLACES, Copies, KernelPattern
-from acceptance.loads.card import CardError
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 PIECE = 8 * 1000
@@ -225,7 +225,7 @@ def test_a_comparison_that_was_not_made_is_no_clean_copy() -> None:
     class Idle(NumpyPattern):
         def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None: ...
 
-    with pytest.raises(CardError, match=f"took 0 steps of {WORDS}: nothing was compared"):
+    with pytest.raises(LoadError, match=f"took 0 steps of {WORDS}: nothing was compared"):
         copied(machine, lambda index: Idle(machine, index))
 
 

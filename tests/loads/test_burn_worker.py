@@ -17,9 +17,9 @@ from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import Counts, Proof
 from acceptance.loads.burn.worker import LISTED, BurnOptions, BurnWorker
-from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Lap, LoadOutput, Output, decode, parse
 
 GIB = 1 << 30
@@ -297,11 +297,11 @@ def test_a_small_memory_holds_fewer_at_once_or_is_refused_with_what_there_is() -
         r"results: 8\.0 GiB are free"
     )
     with pytest.raises(
-        CardError,
+        LoadError,
         match=f"{told}, of which 1\\.0 GiB are kept for the library and the GPU's peers; end",
     ):
         burn(BurnOptions(of("f32"), 4.0), Faults(slots=3))
-    with pytest.raises(CardError, match=r"the GPU's memory is too small: 0\.5 GiB are free"):
+    with pytest.raises(LoadError, match=r"the GPU's memory is too small: 0\.5 GiB are free"):
         burn(BurnOptions(of("f32"), 4.0), free=GIB // 2)
 
 

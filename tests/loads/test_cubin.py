@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from cases import each
 
-from acceptance.loads.card import CardError
 from acceptance.loads.cubin import ARCHITECTURES, target
+from acceptance.loads.program import LoadError
 
 KNOWN = [50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120]  # NVRTC 12.8
 
@@ -34,9 +34,9 @@ def test_every_architecture_that_is_tested_has_one() -> None:
 
 def test_a_gpu_newer_than_all_is_told_with_the_cure() -> None:
     with pytest.raises(
-        CardError,
+        LoadError,
         match=r"up to sm_120 and none for compute capability 13\.0: use an image with a newer CUDA",
     ):
         target((13, 0), KNOWN)
-    with pytest.raises(CardError, match=r"none for compute capability 7\.0"):
+    with pytest.raises(LoadError, match=r"none for compute capability 7\.0"):
         target((7, 0), [75, 80])

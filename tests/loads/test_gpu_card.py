@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.card import CardError, CudaCard, gpu_identity
+from acceptance.loads.card import CudaCard, gpu_identity
+from acceptance.loads.program import LoadError
 
 
 class Event:
@@ -62,10 +63,10 @@ def test_who_the_gpu_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_gpu_and_no_torch_have_their_cures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", fake_torch(available=False))
-    with pytest.raises(CardError, match=r"torch sees no GPU: .*CUDA_VISIBLE_DEVICES"):
+    with pytest.raises(LoadError, match=r"torch sees no GPU: .*CUDA_VISIBLE_DEVICES"):
         gpu_identity()
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(CardError, match=r"torch cannot be imported .*: run it in rigproof's image"):
+    with pytest.raises(LoadError, match=r"torch cannot be imported .*: run it in rigproof's image"):
         gpu_identity()
 
 

@@ -8,7 +8,6 @@ from io import StringIO
 
 import pytest
 
-from acceptance.loads.card import CardError
 from acceptance.loads.copy import elementwise, load
 from acceptance.loads.copy.contract import Ask
 from acceptance.loads.copy.load import (
@@ -59,5 +58,5 @@ def test_the_hump_is_explained() -> None:
 
 def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(CardError, match=re.escape("torch cannot be imported (")):
+    with pytest.raises(LoadError, match=re.escape("torch cannot be imported (")):
         load.run(Ask(seconds=1.0), Output(StringIO()))

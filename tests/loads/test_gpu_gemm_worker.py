@@ -10,11 +10,11 @@ from cases import each
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
-from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, fitting_size, needs, report_absent
 from acceptance.loads.miscompare import LapMismatch, ReferenceKind, WrongReference, WrongRepeat
 from acceptance.loads.mismatch import ProductDifference, RemadeDigest
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
@@ -239,7 +239,7 @@ def test_too_little_memory_is_said_before_anything_is_heated() -> None:
     bench = Bench()
     bench.card.free = 10 << 20
     with pytest.raises(
-        CardError, match=r"the matrices need 0\.1 GiB .* 0\.0 GiB are free: end what uses the GPU$"
+        LoadError, match=r"the matrices need 0\.1 GiB .* 0\.0 GiB are free: end what uses the GPU$"
     ):
         bench.run("f64")
     assert bench.card.done == 0

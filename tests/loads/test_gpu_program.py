@@ -7,7 +7,6 @@ import pytest
 from cases import each
 
 from acceptance.loads import program
-from acceptance.loads.card import CardError
 from acceptance.loads.program import LoadError, exit_load, run_guarded
 
 
@@ -23,7 +22,7 @@ def no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
 @each(
     "error, said",
     [
-        (CardError("the GPU hangs"), "load: the GPU hangs\n"),
+        (LoadError("the GPU hangs"), "load: the GPU hangs\n"),
         (RuntimeError("CUDA error: it broke\nmore of it"), "load: CUDA error: it broke\n"),
         (RuntimeError(), "load: RuntimeError\n"),
         (Odd("odd"), "load: odd\n"),

@@ -21,14 +21,14 @@ from wrong_results import LAYER, LAYER_REPEATED
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.__main__ import main
-from acceptance.loads.card import CardError
 from acceptance.loads.gemm import product
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, read
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load as load
 from acceptance.loads.train.layer_bound import SMALL, error_bound
 from acceptance.loads.train.layer_contract import GRID, LAYER_PARTS, LAYER_READINGS, Ask, parts
-from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, NoRoom, Work
+from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, Work
 from acceptance.loads.train.memory import layer_batch, layer_bytes
 from acceptance.loads.train.shapes import LAYERS, LayerName
 
@@ -207,7 +207,7 @@ class Layers:
         assert batch
         assert sequence
         if name in self.full:
-            raise NoRoom
+            raise OutOfMemory
         self.held += 1
         found = self.odd.get(name)
         return Trial(self, name, odd=() if found is None else (found,))
@@ -290,7 +290,7 @@ def test_injected_faults() -> None:
 
 @each("layers", [lambda: Layers(free=1 << 30), lambda: Layers(full={"gpt2"})])
 def test_a_gpu_in_use_is_no_measurement(layers: Callable[[], Layers]) -> None:
-    with pytest.raises(CardError, match=r"needs up to .* GiB are free: end what uses the GPU"):
+    with pytest.raises(LoadError, match=r"needs up to .* GiB are free: end what uses the GPU"):
         said(layers())
 
 

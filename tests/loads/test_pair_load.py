@@ -18,8 +18,9 @@ from load_texts import values
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.collective import rendezvous
-from acceptance.loads.collective.rendezvous import PeerLost, meet
+from acceptance.loads.collective.rendezvous import meet
 from acceptance.loads.miscompare import WrongCollective
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import parse, salvage
 
 HERE = Path(__file__).parent
@@ -151,7 +152,7 @@ def test_a_host_that_does_not_say_what_it_is_is_met_by_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(rendezvous, "_BOOT", tmp_path / "boot_id")
-    with pytest.raises(PeerLost, match="boot_id of this node cannot be read: No such file"):
+    with pytest.raises(LoadError, match="boot_id of this node cannot be read: No such file"):
         rendezvous.host()
 
 
@@ -226,7 +227,7 @@ def greeting(**more: str | int) -> bytes:
 def test_a_greeting_that_differs_is_refused(line: bytes, said: str) -> None:
     port = free_port()
     Other(port, line)
-    with pytest.raises(PeerLost, match=said):
+    with pytest.raises(LoadError, match=said):
         meet(0, HOST, port, {"program": "one"}, 10.0)
 
 
@@ -235,7 +236,7 @@ def test_what_is_no_program_of_ours_is_not_met() -> None:
     Other(port, b"GET / HTTP/1.1\n", b"[]\n", b"", b"x" * 5000, greeting())
     peer = meet(0, HOST, port, {"program": "one"}, 20.0)
     assert peer.local == HOST
-    with pytest.raises(PeerLost):
+    with pytest.raises(LoadError):
         peer.finish(5.0)
     peer.close()
 
@@ -251,7 +252,7 @@ def test_a_listener_that_is_no_program_of_ours_is_refused() -> None:
                 connection.recv(4096)
 
     threading.Thread(target=answer, daemon=True).start()
-    with pytest.raises(PeerLost, match="did not answer as our program"):
+    with pytest.raises(LoadError, match="did not answer as our program"):
         meet(1, HOST, port, {"program": "one"}, 10.0)
 
 

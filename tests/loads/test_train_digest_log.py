@@ -9,12 +9,12 @@ from cases import each
 from known import known
 from sound_loads import TENSORS, Flip, digest_run
 
+from acceptance.loads.program import LoadError
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.digest_log import (
     Row,
     RunDigests,
     Stamp,
-    UnreadableLog,
     difference,
     due_rows,
     from_numbers,
@@ -84,7 +84,7 @@ STAMP = f"{3:016x}{4:016x}"
 def test_what_is_no_log_is_refused(old: str, new: str, said: str) -> None:
     text = SMALL.text()
     assert old in text
-    with pytest.raises(UnreadableLog, match=said):
+    with pytest.raises(LoadError, match=said):
         parse(text.replace(old, new, 1))
 
 

@@ -13,8 +13,8 @@ import pytest
 from cases import each
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import digest_load, digest_log, digest_trials
 from acceptance.loads.train.digest_contract import COLUMNS, TABLE, Ask
@@ -258,11 +258,11 @@ def test_the_version_of_cublas(tmp_path: Path) -> None:
     assert cublas_version(maps, load) == "12.8.4"
     assert asked == ["/opt/nvidia/cublas/lib/libcublas.so.12"]
     for broken in (Library([12, 8, 4], 1), Library([12, -1, 4])):
-        with pytest.raises(CardError, match="cublasGetProperty failed"):
+        with pytest.raises(LoadError, match="cublasGetProperty failed"):
             cublas_version(maps, lambda _path, one=broken: one)  # type: ignore[misc]
     maps.write_text(MAPS.splitlines()[0])
-    with pytest.raises(CardError, match="0 libraries are loaded"):
+    with pytest.raises(LoadError, match="0 libraries are loaded"):
         cublas_version(maps, load)
     maps.write_text(MAPS + "7f40 r-xp 00000000 08:01 4 /usr/lib/libcublas.so.13.1.0\n")
-    with pytest.raises(CardError, match="2 libraries are loaded"):
+    with pytest.raises(LoadError, match="2 libraries are loaded"):
         cublas_version(maps, load)

@@ -15,8 +15,8 @@ from card_of_tests import FakeCard
 from cases import each
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import WrongStep, WrongValue
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train.shapes import MODELS, ModelShape
 from acceptance.loads.train.step_contract import (
@@ -31,7 +31,6 @@ from acceptance.loads.train.step_worker import (
     GIB,
     LEAST,
     Checked,
-    OutOfMemory,
     StepOrder,
     StepWorker,
     settled,
@@ -307,7 +306,7 @@ def test_too_little_memory_is_one_sentence_with_a_cure(whole_gib: int, room: boo
         rf"checkpointing, and the GPU has {whole_gib}\.0 GiB: end what else uses it; on a smaller "
         "card leave this check out with --only$"
     )
-    with pytest.raises(CardError, match=said):
+    with pytest.raises(LoadError, match=said):
         ran(machine)
 
 

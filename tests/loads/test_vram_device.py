@@ -12,10 +12,10 @@ from raising import raising
 from vram_on_cpu import Gpu
 
 import acceptance.loads
-from acceptance.loads.card import CardError
+from acceptance.loads.program import LoadError
 from acceptance.loads.vram import device as vram_device
 from acceptance.loads.vram import kernels
-from acceptance.loads.vram.device import CudaMemory, GpuHung, usable, wait
+from acceptance.loads.vram.device import CudaMemory, usable, wait
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.words import Words
 
@@ -55,7 +55,7 @@ def test_a_gpu_that_answers_is_waited_for_and_one_that_does_not_is_given_up() ->
     wait(lambda: next(answers), clock, clock.sleep)
     assert clock.now == pytest.approx(0.2)
     with pytest.raises(
-        GpuHung, match=r"^the GPU did not finish a pass over its memory within 60 s: it hangs$"
+        LoadError, match=r"^the GPU did not finish a pass over its memory within 60 s: it hangs$"
     ):
         wait(lambda: False, clock, clock.sleep)
     assert clock.now == pytest.approx(60.2, abs=0.01)
@@ -95,7 +95,7 @@ def test_where_there_is_no_piece_at_all(gpu: Gpu, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(gpu.torch, "empty", refuse)
     with pytest.raises(
-        CardError, match=r"0\.13 GiB of the GPU's memory are free and cannot be had in one piece"
+        LoadError, match=r"0\.13 GiB of the GPU's memory are free and cannot be had in one piece"
     ):
         CudaMemory()
 
@@ -134,7 +134,7 @@ def test_a_gpu_that_hangs_in_the_midst_of_many_works(gpu: Gpu) -> None:
     asked = gpu.asked
     memory.work(Pass((sweep,) * 1000))
     assert gpu.asked - asked == 7, "1000 works are seen to be done on the way"
-    with pytest.raises(GpuHung):
+    with pytest.raises(LoadError):
         memory.work(Pass((Spin(), *(sweep,) * 100000)))
     assert len(gpu.launched) < 1000 + 400
 

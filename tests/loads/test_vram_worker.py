@@ -10,8 +10,8 @@ import pytest
 from cases import each
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import details
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
@@ -251,14 +251,14 @@ def test_a_kernel_that_did_not_do_its_work_proves_nothing(seen: int) -> None:
         lambda _, one: right(one) if not one.words else record([seen, *blank()[1:]])
     )
     with pytest.raises(
-        CardError,
+        LoadError,
         match=f"^{seen} of {WORDS} words were written or compared in a pass of own_address",
     ):
         memory.run()
 
 
 def test_too_little_memory_is_said_so() -> None:
-    with pytest.raises(CardError, match="only 56 KiB of the GPU's memory are free"):
+    with pytest.raises(LoadError, match="only 56 KiB of the GPU's memory are free"):
         FakeMemory(words=MIN_WORDS - TILE // 2).run()
     assert values(FakeMemory(words=MIN_WORDS).run())["vram_miscompares"][2] == 0
 

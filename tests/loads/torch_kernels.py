@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from acceptance.loads import cubin
-from acceptance.loads.card import CardError
+from acceptance.loads.program import LoadError
 
 EM_CUDA = 190  # the machine of the ELF header
 KERNELS = sorted(path.stem for path in cubin.FOLDER.glob("*.cu"))
@@ -30,6 +30,6 @@ def test_it_compiles(name: str, capability: tuple[int, int]) -> None:
 def test_what_cannot_be_compiled_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cubin, "source", lambda name: "this is no C")
     with pytest.raises(
-        CardError, match=r"^NVRTC cannot compile odd\.cu for compute capability 9\.0: .*error"
+        LoadError, match=r"^NVRTC cannot compile odd\.cu for compute capability 9\.0: .*error"
     ):
         cubin.compile_cubin("odd", (9, 0))

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from acceptance.loads.asks import PROGRAM
-from acceptance.loads.card import CardError
 from acceptance.loads.collective import digest
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import digest_log, digest_training
 from acceptance.loads.train.digest_log import Stamp, difference, from_numbers
@@ -165,5 +165,5 @@ def test_too_little_memory_is_said_with_its_cure(
     monkeypatch.setattr(digest_training, "model", full)
     monkeypatch.setattr(training, "_shape", MODELS["digest"])
     monkeypatch.setattr(training, "_size", 4)
-    with pytest.raises(CardError, match=r"needs about 7 GiB .*: end what else uses it"):
+    with pytest.raises(LoadError, match=r"needs about 7 GiB .*: end what else uses it"):
         training.run("bf16", None)

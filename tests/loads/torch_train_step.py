@@ -15,12 +15,12 @@ import pytest
 import torch
 
 from acceptance.loads.miscompare import WrongStep
+from acceptance.loads.program import OutOfMemory
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train.shapes import TINY
 from acceptance.loads.train.step_contract import STEP_CHECKS, STEP_LOSSES, STEP_TABLE
 from acceptance.loads.train.step_options import StepFormat, StepOption, first_loss, options
 from acceptance.loads.train.step_trial import SmallStep, TorchMatmul, TorchTrial
-from acceptance.loads.train.step_worker import OutOfMemory
 
 FORMATS: tuple[StepFormat, ...] = ("f32", "bf16", "f16")
 

@@ -9,6 +9,7 @@ import gpu_machine
 import pytest
 from cases import each
 
+from acceptance.core.message import UserError
 from acceptance.machine import declared_disks, machine_file
 from acceptance.machine.inventory import Disk
 from acceptance.machine.machine_file import DeclaredDisk, Machine
@@ -66,7 +67,7 @@ def read(path: Path, text: str) -> Machine:
     ],
 )
 def test_what_cannot_be_new_is_refused(text: str, line: int, why: str, tmp_path: Path) -> None:
-    with pytest.raises(machine_file.MachineFileError) as caught:
+    with pytest.raises(UserError) as caught:
         read(tmp_path / "machine.toml", text)
     assert f"line {line}: " in str(caught.value)
     assert why in str(caught.value)

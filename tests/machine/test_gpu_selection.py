@@ -6,9 +6,10 @@ import gpu_machine
 import pytest
 from cases import each
 
+from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
 from acceptance.machine import gpu_selection
-from acceptance.machine.gpu_selection import Job, SelectionError
+from acceptance.machine.gpu_selection import Job
 from acceptance.wording import words
 
 UUIDS = ("GPU-a0000000-1", "GPU-a0000000-2", "GPU-b0000000-3", None)
@@ -33,7 +34,7 @@ def test_cuda_counts_the_gpus_that_are_due_in_their_order() -> None:
 @each("value", ["0", "", "GPU-1", "-1"])
 def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
     with pytest.raises(
-        SelectionError,
+        UserError,
         match=f"^CUDA_VISIBLE_DEVICES={value} hides GPUs from CUDA: unset it .*GPUS=0,1",
     ):
         gpu_selection.refuse_outside((), {"CUDA_VISIBLE_DEVICES": value})
@@ -105,14 +106,14 @@ def test_the_gpus_of_a_job(
 @each("visible", ["", "NoDevFiles", "-1"])
 def test_a_job_without_gpus_on_a_machine_that_has_some(visible: str) -> None:
     job = Job("7", visible, True)
-    with pytest.raises(SelectionError, match=r"^Slurm job 7 has .* no GPU: ask for GPUs with"):
+    with pytest.raises(UserError, match=r"^Slurm job 7 has .* no GPU: ask for GPUs with"):
         gpu_selection.names_of_job(job, FOUND, 4)
     assert gpu_selection.names_of_job(job, (), 0) == ()
 
 
 @each("visible", ["3", "MIG-1", "GPU-a", "0,", "\u0663"])
 def test_a_word_of_a_job_that_names_no_gpu(visible: str) -> None:
-    with pytest.raises(SelectionError, match=r"name the GPUs with --gpus$"):
+    with pytest.raises(UserError, match=r"name the GPUs with --gpus$"):
         gpu_selection.names_of_job(Job("7", visible, True), FOUND, 4)
 
 
@@ -159,18 +160,14 @@ def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
     ],
 )
 def test_words_that_name_no_gpu(word: str, count: int, told: str) -> None:
-    with pytest.raises(SelectionError) as caught:
+    with pytest.raises(UserError) as caught:
         gpu_selection.names((word,), FOUND, count)
     assert told in str(caught.value)
 
 
 def test_a_word_that_says_nothing_names_not_even_the_only_gpu() -> None:
     for word in ("", "GPU", "GPU-"):
-        with pytest.raises(
-            SelectionError, match="no GPU has this index or UUID: gpu0 GPU-a0000000-1"
-        ):
+        with pytest.raises(UserError, match="no GPU has this index or UUID: gpu0 GPU-a0000000-1"):
             gpu_selection.names((word,), FOUND[:1], 1)
-    with pytest.raises(
-        SelectionError, match="no GPU has this index or UUID: no GPU reports a UUID"
-    ):
+    with pytest.raises(UserError, match="no GPU has this index or UUID: no GPU reports a UUID"):
         gpu_selection.names(("GPU-a",), FOUND[3:], 1)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
+from acceptance.core.message import UserError
 from acceptance.machine import machine_file
-from acceptance.machine.machine_file import MachineFileError, key_error
+from acceptance.machine.machine_file import key_error
 
 HEAD = 'schema = 1\nname = "box"\n'  # what follows begins in line 3
 LIMIT = '[[limit]]\nmeasurement = "heat"\nunit = "degC"\nbasis = "b"\nhigh = 90\n'
@@ -27,7 +28,7 @@ WAIVER = '[[waiver]]\nmeasurement = "heat"\ncomponent = "gpu0"\nreason = "known"
 def refused(folder: Path, content: bytes) -> str:
     file = folder / "box.toml"
     file.write_bytes(content)
-    with pytest.raises(MachineFileError) as caught:
+    with pytest.raises(UserError) as caught:
         machine_file.read(file)
     sentence = str(caught.value)
     assert sentence.startswith(f"{file}")
@@ -458,7 +459,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         (tmp_path / "none.toml", "No such file or directory"),
         (tmp_path, "it is a folder, not a file"),
     ):
-        with pytest.raises(MachineFileError) as caught:
+        with pytest.raises(UserError) as caught:
             machine_file.read(file)
         told = f"{file}: cannot be read ({why}): give the path of a machine file with --machine"
         assert str(caught.value) == told
@@ -522,7 +523,7 @@ def holds(text: str) -> None:
         told = None
         try:
             machine_file.read(file)
-        except MachineFileError as error:
+        except UserError as error:
             told = str(error)
         assert told is None or re.fullmatch(rf"{re.escape(str(file))}(, line \d+)?: \S.*", told)
 

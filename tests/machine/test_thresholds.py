@@ -10,9 +10,9 @@ import pytest
 from cases import each
 
 from acceptance import resources
+from acceptance.core.message import SetupError
 from acceptance.expect import limit_version
 from acceptance.machine.thresholds import FILE, Thresholds, thresholds
-from acceptance.resources import DataFileError
 
 SHIPPED = resources.locate(FILE).read_text(encoding="utf-8")
 
@@ -77,5 +77,5 @@ def test_every_number_is_read_and_in_the_digest(tmp_path: Path, place: tuple[str
 def test_a_threshold_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / FILE
     path.write_text(SHIPPED.replace(old, new), encoding="utf-8")
-    with pytest.raises(DataFileError, match=FILE):
+    with pytest.raises(SetupError, match=FILE):
         resources.read(path, Thresholds)

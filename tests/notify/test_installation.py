@@ -16,8 +16,9 @@ from executable import executable
 from raising import raising
 from schedules import schedule
 
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import installation, units
-from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
+from acceptance.notify.schedule.installation import UnitLocation
 from acceptance.process import command
 from acceptance.run import outputs
 
@@ -145,7 +146,7 @@ def test_a_unit_of_somebody_else_is_left_alone(root: Path, name: str, kind: str)
         path.write_text("[Unit]\n" if kind == "another's" else "")
     before, told = files(root), rf"{name}(: cannot be read| is not rigproof's: move it away)"
     for act in (functools.partial(installation.install, schedule()), installation.uninstall):
-        with pytest.raises(ScheduleError, match=told):
+        with pytest.raises(UserError, match=told):
             act(place)
     assert files(root) == before, "neither is anything else written or removed"
     assert calls(root) == []
@@ -186,7 +187,7 @@ def test_what_keeps_it_from_being_installed_is_said(
         monkeypatch.setenv(name, instead)
     else:
         monkeypatch.setattr(target, name, instead)
-    with pytest.raises(ScheduleError, match=told):
+    with pytest.raises(UserError, match=told):
         installation.install(schedule(), place)
     assert (files(root) == set()) is (target in (Path, outputs.os))
 
@@ -195,16 +196,16 @@ def test_what_cannot_be_written_or_removed_is_said(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = UnitLocation.system(root)
-    with pytest.raises(ScheduleError, match="holds a character that no unit can hold"):
+    with pytest.raises(UserError, match="holds a character that no unit can hold"):
         installation.install(schedule("\udcff"), place)
     (root / "etc").write_text("")
-    with pytest.raises(ScheduleError, match=r"Not a directory|File exists"):
+    with pytest.raises(UserError, match=r"Not a directory|File exists"):
         installation.install(schedule(), place)
     (root / "etc").unlink()
     assert files(root) == set()
     installation.install(schedule(), place)
     monkeypatch.setattr(Path, "unlink", raising(OSError(30, "Read-only file system", "x")))
-    with pytest.raises(ScheduleError, match="Read-only file system: fix that"):
+    with pytest.raises(UserError, match="Read-only file system: fix that"):
         installation.uninstall(place)
 
 
@@ -228,5 +229,5 @@ def test_a_users_own_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_who_is_to_run_it() -> None:
     assert installation.known_user("root") == "root"
-    with pytest.raises(ScheduleError, match="--run-as nobody-here: there is no such user here"):
+    with pytest.raises(UserError, match="--run-as nobody-here: there is no such user here"):
         installation.known_user("nobody-here")

@@ -17,11 +17,11 @@ from raising import raising
 
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, reader, segment
 from acceptance.notify.schedule import failure_note
-from acceptance.run import lock, planning
+from acceptance.run import lock
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def night(
     return code, [row["text"] for row in json.loads((here / "told").read_text())["unjudged"]]
 
 
-TROUBLE = planning.PreparationError("the inventory could not be read: mend it")
+TROUBLE = SetupError("the inventory could not be read: mend it")
 
 
 @pytest.mark.parametrize(("command", "told"), [("./hook", True), ("false", False)])

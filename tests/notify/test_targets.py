@@ -9,8 +9,8 @@ import pytest
 from cases import each
 from known import known
 
+from acceptance.core.message import UserError
 from acceptance.notify import targets
-from acceptance.notify.targets import TargetError
 
 URL = "https://someone:password@hooks.example/services/T0/secret?key=secret"
 
@@ -95,7 +95,7 @@ def test_a_mistake_is_one_sentence(given: dict[str, Any], words: str, tmp_path: 
     typed |= {name: Path(given[name]) for name in ("textfile", "secret_file") if name in given}
     if "content" in given:
         typed = {"webhook": "https://h/", "secret_file": file}
-    with contextlib.chdir(tmp_path), pytest.raises(TargetError, match=words) as told:
+    with contextlib.chdir(tmp_path), pytest.raises(UserError, match=words) as told:
         targets.read(**typed)
     assert "\n" not in str(told.value)
     assert "/x" not in str(told.value) or "webhook" not in given, "an address is not repeated"
@@ -104,5 +104,5 @@ def test_a_mistake_is_one_sentence(given: dict[str, Any], words: str, tmp_path: 
 def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root, as whom the tests may run, may write everywhere."""
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(TargetError, match="you may not write into"):
+    with pytest.raises(UserError, match="you may not write into"):
         targets.read(tmp_path / "x.prom")

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedules import schedule, settings
 
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import units
 from acceptance.notify.schedule.units import Schedule
 
@@ -180,6 +181,6 @@ def test_cron_hands_on_what_the_shell_is_to_read(words: list[str]) -> None:
 )
 def test_what_cannot_be_held(quote: Callable[[str], object], texts: list[str]) -> None:
     for text in texts:
-        with pytest.raises(units.Unquotable):
+        with pytest.raises(UserError):
             quote(text)
     assert units.quote_program("/a $b/50%") == '"/a $b/50%%"', "no variable is replaced"

@@ -8,7 +8,8 @@ from cases import each
 from machine_tree import Tree
 
 from acceptance.observe import block
-from acceptance.observe.block import BlockError, Moved, between, parse, table
+from acceptance.observe.block import Moved, between, parse, table
+from acceptance.observe.sysfs import SysfsError
 
 # Linux 6.18, a virtual disk.
 VDA = (
@@ -38,7 +39,7 @@ def test_the_counters_of_a_disk(line: str, moved: Moved) -> None:
     ["", "1 2 3", "1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 x 8 9 10 11", "1 2 -3 4 5 6 7 8 9 1 1"],
 )
 def test_a_short_or_foreign_line(line: str) -> None:
-    with pytest.raises(BlockError, match="counters of a disk are not understood"):
+    with pytest.raises(SysfsError, match="counters of a disk are not understood"):
         parse(line)
 
 
@@ -49,7 +50,7 @@ def test_the_table_of_all_devices() -> None:
 
 @each("text", ["254 0\n", f"254 0 vda {VDA}\n254 0 vda {VDA}\n", "254 0 vda 1 2 3\n"])
 def test_a_table_that_is_none(text: str) -> None:
-    with pytest.raises(BlockError, match="not understood: 254 0"):
+    with pytest.raises(SysfsError, match="not understood: 254 0"):
         table(text)
 
 
@@ -57,7 +58,7 @@ def test_the_disks_are_read_by_name(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.write("sys/class/block/vda/stat", f"{VDA}\n")
     assert block.read(["vda"], tree.root) == {"vda": SEEN}
-    with pytest.raises(BlockError, match="sdb is gone"):
+    with pytest.raises(SysfsError, match="sdb is gone"):
         block.read(["vda", "sdb"], tree.root)
 
 
@@ -118,5 +119,5 @@ def test_flushes_are_unknown_where_one_disk_does_not_count_them() -> None:
     ],
 )
 def test_a_disk_that_was_away(after: dict[str, Moved], told: str) -> None:
-    with pytest.raises(BlockError, match=told):
+    with pytest.raises(SysfsError, match=told):
         between({"a": Moved(1, 2, 3, 4, 5)}, after)

@@ -19,7 +19,7 @@ from acceptance.core.message import Message
 from acceptance.observe import disk_counts, smart
 from acceptance.observe.smart import Health
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import NotMeasurable, WordedError
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
 STATISTICS = "sata_samsung_860_evo_device_statistics_7.0.json.txt"
@@ -333,7 +333,7 @@ def test_a_status_by_attributes_is_a_whole_report(
 def test_a_status_by_attributes_that_were_not_read_proves_nothing(
     severity: str, texts: list[str], printed: list[str], rows: list[dict[str, Any]] | None
 ) -> None:
-    with pytest.raises(smart.SmartUnreadable):
+    with pytest.raises(NotMeasurable):
         behind_a_controller(severity, texts, printed, rows)
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.observe import dmi
-from acceptance.observe.dmi import DmiUnreadable
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 GIB = 1 << 30
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/dmidecode"
@@ -309,7 +309,7 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
     cut = data.draw(st.integers(0, len(text)))
     try:
         seen = dmi.parse(text[:cut])
-    except (DmiUnreadable, UnreadableOutput):
+    except (NotMeasurable, UnreadableOutput):
         return
     assert [dimm.slot for dimm in seen.dimms] == [dimm.slot for dimm in whole.dimms]
 
@@ -347,7 +347,7 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
 def test_tables_that_cannot_be_read_are_never_no_modules(
     text: str, returncode: int, why: str
 ) -> None:
-    with pytest.raises(DmiUnreadable, match=why):
+    with pytest.raises(NotMeasurable, match=why):
         dmi.parse(text, returncode)
 
 

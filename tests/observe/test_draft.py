@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.core.message import UserError
 from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
 from acceptance.machine import inventory as machine_inventory
@@ -327,13 +328,13 @@ def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path:
     file = tmp_path / "machine.toml"
     file.write_text("mine")
     with pytest.raises(
-        draft.DraftError,
+        UserError,
         match=r"machine\.toml: is there already and is not overwritten: give another name",
     ):
         draft.write(some_tower, file)
     assert file.read_text() == "mine"
     with pytest.raises(
-        draft.DraftError,
+        UserError,
         match=r"cannot be written \(No such file or directory\): give another place",
     ):
         draft.write(some_tower, tmp_path / "nowhere/machine.toml")

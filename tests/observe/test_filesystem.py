@@ -10,7 +10,8 @@ from machine_tree import Tree
 
 from acceptance.machine.filesystem import Filesystem
 from acceptance.observe import filesystem
-from acceptance.observe.filesystem import FilesystemError, holder, mounts
+from acceptance.observe.filesystem import holder, mounts
+from acceptance.observe.sysfs import SysfsError
 
 ROOT = "27 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n"
 
@@ -194,12 +195,12 @@ def test_a_loop_device_may_lie_in_ram(tree: Tree) -> None:
 
 
 def test_a_device_that_sysfs_does_not_have(tree: Tree) -> None:
-    with pytest.raises(FilesystemError, match=r"8:99 of .* is not in /sys/dev/block"):
+    with pytest.raises(SysfsError, match=r"8:99 of .* is not in /sys/dev/block"):
         on(tree, "ext4", "/dev/sdz", "8:99")
 
 
 def test_no_mountinfo(tree: Tree) -> None:
-    with pytest.raises(FilesystemError, match="mount /proc"):
+    with pytest.raises(SysfsError, match="mount /proc"):
         filesystem.read(tree.root.parent / "data", tree.root)
 
 
@@ -241,7 +242,7 @@ def test_the_mount_that_holds_a_path(path: str, source: str) -> None:
 def test_in_a_changed_root_only_its_own_mounts_are_listed() -> None:
     listed = mounts("30 27 8:1 / /data rw - ext4 /dev/sda1 rw\n")
     assert holder(PurePosixPath("/data/x"), listed).source == "/dev/sda1"
-    with pytest.raises(FilesystemError, match="no mount of /proc/self/mountinfo holds /home"):
+    with pytest.raises(SysfsError, match="no mount of /proc/self/mountinfo holds /home"):
         holder(PurePosixPath("/home"), listed)
 
 
@@ -263,7 +264,7 @@ def test_the_first_mount_may_be_its_own_parent() -> None:
     ],
 )
 def test_a_line_that_is_no_mount(line: str) -> None:
-    with pytest.raises(FilesystemError) as caught:
+    with pytest.raises(SysfsError) as caught:
         mounts(ROOT + line + "\n")
     assert line in str(caught.value)
 
@@ -334,5 +335,5 @@ def test_local_filesystems_by_their_source(tree: Tree) -> None:
 
 
 def test_local_filesystems_that_the_kernel_does_not_show(tree: Tree) -> None:
-    with pytest.raises(FilesystemError):
+    with pytest.raises(SysfsError):
         filesystem.local(tree.root)

@@ -11,7 +11,8 @@ from raising import raising
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
-from acceptance.observe.kmsg import KernelLogUnreadable, Kmsg, KmsgRecord
+from acceptance.observe.kmsg import Kmsg, KmsgRecord
+from acceptance.wording.errors import NotMeasurable
 
 TEXT = "6,0,1000000,-;first\n SUBSYSTEM=pci\n4,1,2500000,c;two\\x0alines\n"
 
@@ -122,7 +123,7 @@ def test_overwritten_records_are_reported(root: Path, monkeypatch: pytest.Monkey
         assert [record.text for record in log.read_new()] == ["x"]
         assert log.lost
         answers.append(errno.EIO)
-        with pytest.raises(KernelLogUnreadable, match="Input/output error"):
+        with pytest.raises(NotMeasurable, match="Input/output error"):
             log.read_new()
 
 
@@ -136,7 +137,7 @@ def test_a_flood_ends_with_the_batch(root: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_rubbish_is_no_silence(root: Path) -> None:
     (root / "dev/kmsg").write_text("rubbish\n")
-    with Kmsg(root) as log, pytest.raises(KernelLogUnreadable, match="rubbish"):
+    with Kmsg(root) as log, pytest.raises(NotMeasurable, match="rubbish"):
         log.read_new()
 
 
@@ -154,13 +155,13 @@ def test_what_cannot_be_opened_names_the_cure(
 ) -> None:
     monkeypatch.setattr(os, "open", raising(OSError(number, os.strerror(number))))
     with pytest.raises(
-        KernelLogUnreadable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"
+        NotMeasurable, match=f"{re.escape(str(root))}/dev/kmsg cannot be read .*{cure}"
     ):
         Kmsg(root)
 
 
 def test_a_machine_without_it(tmp_path: Path) -> None:
-    with pytest.raises(KernelLogUnreadable, match="on the host"):
+    with pytest.raises(NotMeasurable, match="on the host"):
         Kmsg(tmp_path)
 
 
@@ -168,7 +169,7 @@ def test_a_machine_without_it(tmp_path: Path) -> None:
 def test_the_real_one() -> None:
     try:
         log = Kmsg(since="boot")
-    except KernelLogUnreadable as unreadable:
+    except NotMeasurable as unreadable:
         pytest.skip(str(unreadable))
     with log:
         records = log.read_new()

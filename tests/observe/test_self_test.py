@@ -10,6 +10,7 @@ from worded import worded
 from acceptance.observe import self_test, smart
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 
 def parse(status: int = 0, **parts: Any) -> SelfTests:
@@ -162,9 +163,9 @@ def test_disks_without_self_tests() -> None:
     assert parse(smart_status={"passed": True}) == none
     assert ata(able=False) == none
     assert parse(ata_smart_data={"self_test": {"status": {"value": 0}}}) == none
-    with pytest.raises(smart.SmartUnreadable, match="a command to the disk failed"):
+    with pytest.raises(NotMeasurable, match="a command to the disk failed"):
         parse(4, smart_status={"passed": True})
-    with pytest.raises(smart.SmartUnreadable, match="exit code 2"):
+    with pytest.raises(NotMeasurable, match="exit code 2"):
         parse(2, smart_status={"passed": True})
 
 

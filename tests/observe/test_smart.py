@@ -10,8 +10,9 @@ from cases import each
 from worded import worded
 
 from acceptance.observe import smart
-from acceptance.observe.smart import Health, SmartUnreadable
+from acceptance.observe.smart import Health
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import NotMeasurable
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
 NOTHING = Health(
@@ -209,11 +210,11 @@ def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
     with pytest.raises(
-        SmartUnreadable,
+        NotMeasurable,
         match=r"a command to the disk failed or its answer had a wrong checksum",
     ):
         ata(status=4)
-    with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
+    with pytest.raises(NotMeasurable, match="a command to the disk failed"):
         nvme(status=4)
     assert worded(smart.faults(nvme(status=4, media_errors=7))) == ("7 media errors",)
     assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
@@ -241,7 +242,7 @@ def test_another_failed_command_proves_no_health() -> None:
         (SELF_TEST_LOG, "Read NVMe SMART/Health Information (NSID 0x1) failed: x"),
         ("Read NVMe Identify Controller failed: x",),
     ):
-        with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
+        with pytest.raises(NotMeasurable, match="a command to the disk failed"):
             failed_command(*messages)
     with pytest.raises(UnreadableOutput):
         failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
@@ -255,7 +256,7 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
         {"scsi_grown_defect_list": 0},
         {"nvme_smart_health_information_log": {"media_errors": 0}},
     ):
-        with pytest.raises(SmartUnreadable, match=r"it tells no overall SMART status\): "):
+        with pytest.raises(NotMeasurable, match=r"it tells no overall SMART status\): "):
             parse(**parts)
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
@@ -268,18 +269,18 @@ def refused(status: int, *messages: str, **parts: Any) -> str:
         "smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]},
         **parts,
     }
-    with pytest.raises(SmartUnreadable) as caught:
+    with pytest.raises(NotMeasurable) as caught:
         smart.parse(json.dumps(document), status)
     return str(caught.value)
 
 
-def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> SmartUnreadable:
+def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> NotMeasurable:
     told = [{"string": one, "severity": "error"} for one in messages]
     document = {
         "smartctl": {"exit_status": status, "messages": told, "output": list(text)},
         **parts,
     }
-    with pytest.raises(SmartUnreadable) as caught:
+    with pytest.raises(NotMeasurable) as caught:
         smart.parse(json.dumps(document), status)
     return caught.value
 
@@ -502,7 +503,7 @@ def test_other_texts_are_refused(text: str, why: str) -> None:
     ],
 )
 def test_recordings(name: str, status: int, why: str) -> None:
-    with pytest.raises(SmartUnreadable, match=why):
+    with pytest.raises(NotMeasurable, match=why):
         smart.parse((RECORDINGS / name).read_text(), status)
 
 
@@ -521,7 +522,7 @@ def test_messages_of_another_form_are_refused(messages: object) -> None:
 
 def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
-    with pytest.raises(SmartUnreadable, match=r"\(asleep\)"):
+    with pytest.raises(NotMeasurable, match=r"\(asleep\)"):
         smart.parse(json.dumps(document), 0)
 
 
@@ -949,7 +950,7 @@ def test_what_a_report_has_no_more(before: Health, after: Health, lost: tuple[st
 def test_smart_that_is_switched_off_by_smartctls_own_error() -> None:
     told = [{"string": "SMART Disabled. Use option -s with argument 'on' to enable it."}]
     document = {"smartctl": {"exit_status": 4, "messages": told}}
-    with pytest.raises(SmartUnreadable) as raised:
+    with pytest.raises(NotMeasurable) as raised:
         smart.parse(json.dumps(document), 4)
     assert raised.value.gap.why == "not_permitted"
 

@@ -18,13 +18,13 @@ import acceptance
 from acceptance import resources
 from acceptance.baseline import change_rules
 from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
+from acceptance.core.message import SetupError
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements
 from acceptance.observe.event import table
 from acceptance.reports import advice
 from acceptance.reports.advice import AdviceBook
-from acceptance.resources import DataFileError
 
 ENTRY = """
 [[cause]]
@@ -118,7 +118,7 @@ def test_a_command_names_the_place_or_is_the_general_one(tmp_path: Path) -> None
     ],
 )
 def test_a_wrong_file_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(DataFileError, match=told.replace("{", r"\{").replace("[", r"\[")) as caught:
+    with pytest.raises(SetupError, match=told.replace("{", r"\{").replace("[", r"\[")) as caught:
         advice.read(write(tmp_path, text), NOTHING)
     assert str(caught.value).startswith("xx.toml")
 
@@ -128,7 +128,7 @@ def test_advice_of_a_measurement_may_be_that_of_an_event(tmp_path: Path) -> None
     families = Measurements({"a": shared, "b": shared}, ())
     found = advice.read(write(tmp_path, GENERAL), families)
     assert found.of_event("miscompare") == found.measurements["a"] == found.measurements["b"]
-    with pytest.raises(DataFileError, match="the entry of miscompare: miscompare stands twice"):
+    with pytest.raises(SetupError, match="the entry of miscompare: miscompare stands twice"):
         advice.read(write(tmp_path, GENERAL.replace('"xid"', '"miscompare"')), families)
 
 

@@ -22,10 +22,11 @@ import acceptance
 from acceptance import resources
 from acceptance.core.advice import placeholders
 from acceptance.core.language import ENGLISH
+from acceptance.core.message import UserError
 from acceptance.expect import gpu_limits
 from acceptance.machine import machine_file
 from acceptance.reports import languages
-from acceptance.reports.languages import CODES, UnknownLanguage
+from acceptance.reports.languages import CODES
 from acceptance.wording import po_file
 from selftest import drawn_runs
 
@@ -70,7 +71,7 @@ def test_what_is_asked_for_decides_and_without_it_the_locale(
     given: str | None, environ: dict[str, str], code: str | None
 ) -> None:
     if code is None:
-        with pytest.raises(UnknownLanguage, match=r"en and zh-CN$"):
+        with pytest.raises(UserError, match=r"en and zh-CN$"):
             languages.choose(given, environ)
         return
     assert languages.choose(given, environ).code == code

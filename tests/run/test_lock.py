@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from raising import raising
 
+from acceptance.core.message import UserError
 from acceptance.run import lock
-from acceptance.run.lock import NAME, LockError, MachineBusy, MachineLock
+from acceptance.run.lock import NAME, MachineBusy, MachineLock
 
 HOLDER = """
 import sys, time
@@ -151,7 +152,7 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
     (root / NAME).symlink_to(tmp_path / "precious")
     with (
         pytest.raises(
-            LockError, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or fix"
+            UserError, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or fix"
         ),
         MachineLock(root),
     ):
@@ -162,7 +163,7 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
 def test_a_folder_that_is_missing(tmp_path: Path) -> None:
     with (
         pytest.raises(
-            LockError,
+            UserError,
             match=rf"lock files is missing: create {tmp_path}/run/lock \(mode 1777\)",
         ),
         MachineLock(tmp_path),
@@ -173,7 +174,7 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
 def test_what_cannot_be_written(root: Path) -> None:
     (root / NAME).mkdir()
     with (
-        pytest.raises(LockError, match=r"cannot be opened \(it is a folder, not a file\)"),
+        pytest.raises(UserError, match=r"cannot be opened \(it is a folder, not a file\)"),
         MachineLock(root),
     ):
         pass
@@ -183,7 +184,7 @@ def test_a_disk_that_is_full(root: Path) -> None:
     with MachineLock(root) as held:
         held._file, real = 1 << 30, held._file
         with pytest.raises(
-            LockError, match=r"rigproof\.lock: cannot be written \(Bad file descriptor\): make room"
+            UserError, match=r"rigproof\.lock: cannot be written \(Bad file descriptor\): make room"
         ):
             held.claim(Path("/x"))
         held._file = real
@@ -193,7 +194,7 @@ def test_a_disk_that_is_full_when_it_is_taken(root: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as full:
         full.setattr(os, "pwrite", lambda *_: 3)
         with (
-            pytest.raises(LockError, match=r"cannot be written \(No space left on device\)"),
+            pytest.raises(UserError, match=r"cannot be written \(No space left on device\)"),
             MachineLock(root),
         ):
             pass
@@ -205,7 +206,7 @@ def test_a_file_system_without_locks(root: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(fcntl, "flock", raising(OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))))
     with (
         pytest.raises(
-            LockError, match=r"cannot be locked \(No locks available\): put it on a local disk"
+            UserError, match=r"cannot be locked \(No locks available\): put it on a local disk"
         ),
         MachineLock(root),
     ):

@@ -27,7 +27,7 @@ from worded import worded
 from acceptance import resources
 from acceptance.core import parts
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError, UserError
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.expect import gpu_limits, gpu_names, measurements, storage_limits
@@ -35,7 +35,6 @@ from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook, Override
 from acceptance.journal import provenance
 from acceptance.machine.gpu import gpus
-from acceptance.machine.gpu_selection import SelectionError
 from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, Memory, NvmlDevice
 from acceptance.machine.machine_file import (
     DeclaredCpu,
@@ -43,7 +42,6 @@ from acceptance.machine.machine_file import (
     DeclaredMemory,
     DeclaredPsu,
     Machine,
-    MachineFileError,
 )
 from acceptance.observe import draft
 from acceptance.observe.inventory import observe
@@ -52,9 +50,8 @@ from acceptance.process import orphans
 from acceptance.reports.progress import eta_s
 from acceptance.run import planning, scratch
 from acceptance.run import profile as run_profile
-from acceptance.run.planning import PreparationError, PreparedRun
-from acceptance.run.profile import Profile, ProfileError
-from acceptance.run.site_collection import SiteMistakes
+from acceptance.run.planning import PreparedRun
+from acceptance.run.profile import Profile
 from acceptance.session import context
 from acceptance.station.options import Options
 from acceptance.wording import words
@@ -293,7 +290,7 @@ def test_a_declared_folder_that_cannot_be_used(
 ) -> None:
     (tmp_path / "link").symlink_to(stored)
     rows = f'[[scratch]]\npath = "{stored}"\n[[scratch]]\npath = "{tmp_path / "link"}"'
-    with pytest.raises(MachineFileError, match=r"box.toml, line 6: scratch \(number 2\).path: "):
+    with pytest.raises(UserError, match=r"box.toml, line 6: scratch \(number 2\).path: "):
         prepare(rows)
     assert list(stored.iterdir()) == []
 
@@ -424,11 +421,11 @@ basis = "x16 slots"
     slip = text.replace("copy_h2d", "copy_h2f")  # told all the same, in its own line
     line = slip[: slip.index("copy_h2f")].count("\n") + 3
     with pytest.raises(
-        MachineFileError,
+        UserError,
         match=f"line {line}: limit .number 1..measurement: a limit for copy_h2f, which no",
     ):
         prepare(slip)
-    with pytest.raises(MachineFileError, match="a waiver names the check computer, which"):
+    with pytest.raises(UserError, match="a waiver names the check computer, which"):
         prepare(text.replace("compute", "computer", 1))
     tree.gpu(1)
     whole = prepare(text)
@@ -662,7 +659,7 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
         "whoever names GPUs asks for a part"
     )
     with pytest.raises(
-        SelectionError, match="--gpus 3: there is no gpu3: this machine has gpu0 to gpu2"
+        UserError, match="--gpus 3: there is no gpu3: this machine has gpu0 to gpu2"
     ):
         prepare(gpus=("3",))
     declared = prepare("gpu = [{count = 4}]", gpus=("3",))
@@ -1071,7 +1068,7 @@ def test_a_share_that_leaves_too_little_for_each_thread_is_refused(
 
 
 def test_the_refusal_of_a_share_names_its_line(prepare: Callable[..., PreparedRun]) -> None:
-    with pytest.raises(MachineFileError, match=r"line \d+: memory.test_share: 0.0001 leaves"):
+    with pytest.raises(UserError, match=r"line \d+: memory.test_share: 0.0001 leaves"):
         prepare("[memory]\ntest_share = 0.0001\n")
 
 
@@ -1178,9 +1175,9 @@ def test_mistakes_are_told_before_anything_is_looked_at(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:
     tree.write("proc/meminfo", "")  # looking would raise
-    with pytest.raises(MachineFileError, match=r"box\.toml"):
+    with pytest.raises(UserError, match=r"box\.toml"):
         prepare("gpus = -1")
-    with pytest.raises(ProfileError, match="there is no profile 'quick'"):
+    with pytest.raises(UserError, match="there is no profile 'quick'"):
         prepare(profile="quick")
 
 
@@ -1306,7 +1303,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def assert_full(temporary: object, why: str) -> None:
-    with pytest.raises(PreparationError) as caught:
+    with pytest.raises(SetupError) as caught:
         planning.collect(Path("/"))
     assert str(caught.value) == (
         f"no temporary file can be written in {temporary} ({why}): "
@@ -1352,7 +1349,7 @@ def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> Non
         ("pass", r"could not be collected \(ended with exit code 0 .*\): install it again"),
     ):
         monkeypatch.setattr(context, "argv", lambda _, code=code: [*PYTHON, code])
-        with pytest.raises(PreparationError, match=told):
+        with pytest.raises(SetupError, match=told):
             planning.collect(Path("/"))
 
 
@@ -1377,7 +1374,7 @@ def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.M
 def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     program = f"open('answer.json', 'wb').write({answer.encode('latin-1')!r})"
     monkeypatch.setattr(context, "argv", lambda _: [*PYTHON, program])
-    with pytest.raises(PreparationError, match="checks are not marked as they should be"):
+    with pytest.raises(SetupError, match="checks are not marked as they should be"):
         planning.collect(Path("/"))
 
 
@@ -1450,7 +1447,7 @@ def test_a_core_that_is_there_or_should_be_may_be_named(
 def test_what_does_not_fit_the_checks_is_told_with_its_line(
     prepare: Callable[..., PreparedRun], declared: str, told: str
 ) -> None:
-    with pytest.raises(MachineFileError, match=rf"box\.toml, line {told}"):
+    with pytest.raises(UserError, match=rf"box\.toml, line {told}"):
         prepare(declared)
 
 
@@ -1476,12 +1473,12 @@ def test_checks_of_a_sites_own_are_planned_with_their_limits(
     (due,) = own.plan.share("site")[0].due
     assert due.limit is not None
     assert due.limit.high == 0.1
-    with pytest.raises(MachineFileError, match="give the folder of its checks with --checks"):
+    with pytest.raises(UserError, match="give the folder of its checks with --checks"):
         prepare(f"gpus = 0\n{row}")
     only = prepare("gpus = 0\n", checks=box.folder, only=("site",))
     assert [one.id for one in only.plan.checks] == ["site.mount.fast"]
     family.write_text(family.read_text().replace('"gpu"', '"rack"'))
-    with pytest.raises(SiteMistakes, match="'rack', which is no class of components"):
+    with pytest.raises(UserError, match="'rack', which is no class of components"):
         prepare("gpus = 0\n", checks=box.folder)
 
 
@@ -1503,7 +1500,7 @@ def test_gpu_models_are_declared_by_the_names_that_people_use(
     assert said("GeForce RTX 4090") == [], "as older drivers name the card that is here"
     assert said("4090") == said("RTX4090") == ["gpu_model_read"]
     assert said("4090 Laptop") == ["gpu_model_like"], "once, of two cards"
-    with pytest.raises(MachineFileError, match=r"box.toml, line 4: gpu \(number 1\).model: 'H100'"):
+    with pytest.raises(UserError, match=r"box.toml, line 4: gpu \(number 1\).model: 'H100'"):
         said("H100")
     prepared = prepare("[[gpu]]\ncount = 2")
     assert not [note for note in prepared.notes if "gpu_model" in str(note.text)]

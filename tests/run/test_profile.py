@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from acceptance import resources
+from acceptance.core.message import UserError
 from acceptance.core.plan import Reduction
 from acceptance.run import profile
-from acceptance.run.profile import BURN, SINGLE, Profile, ProfileError
+from acceptance.run.profile import BURN, SINGLE, Profile
 
 SHIPPED = profile.read(resources.locate("profiles.toml"))
 
@@ -85,10 +86,10 @@ def test_what_is_not_filled_is_told(name: str) -> None:
 
 def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
-    with pytest.raises(ProfileError, match=r"there is no profile 'acept': did you mean accept[?]$"):
+    with pytest.raises(UserError, match=r"there is no profile 'acept': did you mean accept[?]$"):
         profile.choose(SHIPPED, "acept")
     told = "there is no profile 'x': choose one of smoke, accept, nightly, train, soak"
-    with pytest.raises(ProfileError, match=f"^{told}$"):
+    with pytest.raises(UserError, match=f"^{told}$"):
         profile.choose(SHIPPED, "x")
 
 
@@ -183,10 +184,10 @@ def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
 )
 def test_a_file_that_is_wrong(file: Path, text: str, told: str) -> None:
     file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ProfileError, match=rf"profiles\.toml: .*{told}"):
+    with pytest.raises(UserError, match=rf"profiles\.toml: .*{told}"):
         profile.read(file)
 
 
 def test_a_file_that_is_missing(file: Path) -> None:
-    with pytest.raises(ProfileError, match="No such file"):
+    with pytest.raises(UserError, match="No such file"):
         profile.read(file)

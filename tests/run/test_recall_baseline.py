@@ -24,7 +24,6 @@ from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, night_file, noise
-from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.machine.inventory import Inventory
@@ -34,6 +33,7 @@ from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 from acceptance.wording import words
+from acceptance.wording.errors import WordedUserError
 
 HEALTHY = machine(device(0), device(1))
 OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
@@ -114,7 +114,7 @@ def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root:
         assert words.of(finding).startswith(
             "gpu1 is another part: GPU-00000001-0000-4000-8000-000000000000 when"
         )
-    with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
+    with pytest.raises(WordedUserError, match=r"is FAIL, .*gpu1 is another part"):
         accept(tmp_path, root, "three")
     done = accept(tmp_path, root, "three", again=True)
     assert done.baseline.certificate.set_aside[0].startswith("gpu1 is another part")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from acceptance import resources
+from acceptance.core.message import UserError
 from acceptance.expect.site_sheets import SiteSheetError
 from acceptance.run import sheet_folder
-from acceptance.run.safe_folder import FolderError
 
 CARD = resources.locate("models") / "geforce-rtx-4090.toml"
 DISK = resources.locate("disks") / "samsung-990-pro.toml"
@@ -62,7 +62,7 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
 
     monkeypatch.setattr(Path, "lstat", refused)
     with pytest.raises(
-        FolderError, match=r"sheets: cannot be read \(Permission denied\): put sheets"
+        UserError, match=r"sheets: cannot be read \(Permission denied\): put sheets"
     ):
         sheet_folder.find(None, tmp_path)
     assert sheet_folder.find(Path("none"), tmp_path) is None
@@ -75,7 +75,7 @@ def test_a_folder_that_fails_while_it_is_listed(
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), opened)
 
     monkeypatch.setattr(os, "scandir", stale)
-    with pytest.raises(FolderError, match=r"sheets: cannot be read \(Stale file handle\): put"):
+    with pytest.raises(UserError, match=r"sheets: cannot be read \(Stale file handle\): put"):
         read(sheets)
 
 
@@ -91,13 +91,13 @@ def test_a_folder_that_can_be_listed_and_not_entered(
         return stat(self, **how)
 
     monkeypatch.setattr(Path, "stat", refused)
-    with pytest.raises(FolderError, match=r"sheets/\w+: cannot be read \(Permission denied\): put"):
+    with pytest.raises(UserError, match=r"sheets/\w+: cannot be read \(Permission denied\): put"):
         read(sheets)
 
 
 def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
     assert read(tmp_path, named=False) == []
-    with pytest.raises(FolderError, match="holds no sheet: put GPU sheets into"):
+    with pytest.raises(UserError, match="holds no sheet: put GPU sheets into"):
         read(tmp_path)
 
 
@@ -174,7 +174,7 @@ def test_what_is_refused(sheets: Path, name: str) -> None:
     above = sheets.parent.stat().st_mode
     spoil(sheets)
     try:
-        with pytest.raises((FolderError, SiteSheetError)) as refusal:
+        with pytest.raises((UserError, SiteSheetError)) as refusal:
             read(sheets)
     finally:
         sheets.parent.chmod(above)
@@ -184,7 +184,7 @@ def test_what_is_refused(sheets: Path, name: str) -> None:
 
 def test_the_cure_of_a_linked_sheet_changes_that_file_alone(sheets: Path) -> None:
     _link(sheets, 0o755, 0o666)
-    with pytest.raises(FolderError, match=r" chmod go-w \S+/shared/x\.toml$"):
+    with pytest.raises(UserError, match=r" chmod go-w \S+/shared/x\.toml$"):
         read(sheets)
 
 
@@ -200,7 +200,7 @@ def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) 
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
     with pytest.raises(
-        FolderError,
+        UserError,
         match=r"belongs to \w+, who could set limits: chown .*, or copy",
     ):
         read(sheets)

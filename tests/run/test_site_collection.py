@@ -10,10 +10,10 @@ import pytest
 from product_session import forked
 from site_box import SiteBox
 
+from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE, Component
 from acceptance.process import command
 from acceptance.run import site_collection, site_folder
-from acceptance.run.site_collection import SiteMistakes
 
 ROOT = Path("/")
 
@@ -41,7 +41,7 @@ def test_a_sound_folder(box: SiteBox) -> None:
     site_collection.require_classes(found, classes)
     assert site_collection.not_due(found, classes) == []
     assert len(site_collection.not_due(found, {"machine": ()})) == 2
-    with pytest.raises(SiteMistakes, match="no class of components"):
+    with pytest.raises(UserError, match="no class of components"):
         site_collection.require_classes(found, {"cpu": ()})
 
 
@@ -106,28 +106,24 @@ def test_every_mistake_is_told_with_file_and_line(box: SiteBox) -> None:
         (own,) = [one for one in found.mistakes if re.match(rf"{stem}\.py\b", one)]
         assert re.search(told, own), own
         assert stem == "empty" or re.match(rf"{stem}\.py, line \d+: ", own), own
-    with pytest.raises(
-        SiteMistakes, match=r"22 mistakes, so nothing was started: .*; and 12 more$"
-    ):
+    with pytest.raises(UserError, match=r"22 mistakes, so nothing was started: .*; and 12 more$"):
         site_collection.collect(box.folder, ROOT)
 
 
 def test_a_wrong_family_is_told(box: SiteBox) -> None:
     box.wrong("mount", "high =", "hihg =", ".toml")
-    with pytest.raises(
-        SiteMistakes, match=r"a mistake, so nothing was started: mount.toml, line 1"
-    ):
+    with pytest.raises(UserError, match=r"a mistake, so nothing was started: mount.toml, line 1"):
         site_collection.collect(box.folder, ROOT)
 
 
 def test_a_file_that_ends_the_collection(box: SiteBox) -> None:
     for end in ("sys.exit(3)", "os._exit(0)"):
         box.wrong("mount", "import pytest", f"import os, sys; {end}")
-        with pytest.raises(SiteMistakes, match="the files could not be collected"):
+        with pytest.raises(UserError, match="the files could not be collected"):
             site_collection.collect(box.folder, ROOT)
 
 
 def test_torch_is_for_programs(box: SiteBox) -> None:
     box.wrong("mount", "import pytest", "import sys, pytest; sys.modules['torch'] = sys")
-    with pytest.raises(SiteMistakes, match="torch was loaded by one of these files"):
+    with pytest.raises(UserError, match="torch was loaded by one of these files"):
         site_collection.collect(box.folder, ROOT)

@@ -12,8 +12,8 @@ import pytest
 from cases import each
 from site_box import SiteBox
 
+from acceptance.core.message import UserError
 from acceptance.run import site_folder
-from acceptance.run.safe_folder import FolderError
 
 
 @pytest.fixture
@@ -104,14 +104,14 @@ def test_what_is_refused(name: str, tmp_path_factory: pytest.TempPathFactory) ->
         spoil(box.folder)
     finally:
         os.umask(old)
-    with pytest.raises(FolderError) as caught:
+    with pytest.raises(UserError) as caught:
         site_folder.read(box.folder)
     assert told in str(caught.value)
 
 
 def test_text_that_is_not_utf_8(box: SiteBox) -> None:
     (box.folder / "mount.toml").write_bytes(b"a = 1\n\xff")
-    with pytest.raises(FolderError, match=r"mount.toml, line 2: is not UTF-8"):
+    with pytest.raises(UserError, match=r"mount.toml, line 2: is not UTF-8"):
         _ = site_folder.read(box.folder).checks
 
 
@@ -120,7 +120,7 @@ def test_files_of_somebody_else(box: SiteBox, monkeypatch: pytest.MonkeyPatch) -
     if box.folder.stat().st_uid == 0:  # root may always
         site_folder.read(box.folder)
         os.chown(box.folder / "mount.py", 12345, -1)
-    with pytest.raises(FolderError, match="chown -R 54321"):
+    with pytest.raises(UserError, match="chown -R 54321"):
         site_folder.read(box.folder)
 
 
@@ -129,5 +129,5 @@ def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may give a folder to another user")
     os.chown(box.folder.parent, 12345, -1)
-    with pytest.raises(FolderError, match=r"runs: copy the checks to a folder of your own$"):
+    with pytest.raises(UserError, match=r"runs: copy the checks to a folder of your own$"):
         site_folder.read(box.folder)

@@ -23,6 +23,7 @@ import pytest
 from worded import worded
 
 from acceptance.core.evidence import Sample, Scratch
+from acceptance.core.message import UserError
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
@@ -620,7 +621,7 @@ def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
     assert first != second
     assert (first / "logs").is_dir()
     with pytest.raises(
-        supervisor.OutputError,
+        UserError,
         match=r"no run can be written there \(.*\): give another folder with --out",
     ):
         supervisor.new_run_dir(Path("/proc/x"))
@@ -675,7 +676,7 @@ def test_a_second_look_that_dies_leaves_the_run_unjudged(runs: Runs, died: str) 
 def test_a_folder_that_no_journal_could_name_is_refused(tmp_path: Path) -> None:
     """Bytes of another encoding, or an umlaut where LC_ALL is C: surrogates, to Python."""
     refused = supervisor.output_folder(tmp_path / "l\udce9gacy")
-    with pytest.raises(supervisor.OutputError, match=r"\\udce9gacy'.* --out"), refused:
+    with pytest.raises(UserError, match=r"\\udce9gacy'.* --out"), refused:
         pytest.fail("a run was begun")
     assert list(tmp_path.iterdir()) == []
     with supervisor.output_folder(tmp_path / "année"):

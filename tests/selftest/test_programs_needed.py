@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from raising import raising
 
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.station.image import engine
 from selftest import __main__ as selftest
@@ -29,7 +30,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[str]:
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(command, "find", find)
-    monkeypatch.setattr(engine, "find", raising(engine.ImageError(CURE)))
+    monkeypatch.setattr(engine, "find", raising(SetupError(CURE)))
     monkeypatch.setattr(selftest, "_run", lambda *_: pytest.fail("it was played"))
     monkeypatch.chdir(tmp_path)
     return lacking

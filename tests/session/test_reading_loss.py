@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from acceptance.core.parts import Part
-from acceptance.session.reading_loss import ReadingLost, loss, refuse
+from acceptance.session.reading_loss import loss, refuse
+from acceptance.wording.errors import WordedError
 
 
 def test_nothing_lost_is_nothing_said() -> None:
@@ -13,7 +14,7 @@ def test_nothing_lost_is_nothing_said() -> None:
 def test_every_loss_is_named() -> None:
     told = {"a": None, "b": "w"}
     disks = [loss(Part("disk", name), "disk_growth", why) for name, why in told.items()]
-    with pytest.raises(ReadingLost) as caught:
+    with pytest.raises(WordedError) as caught:
         refuse(disks)
     found = [one for one in caught.value.message.values["why"]]  # type: ignore[union-attr]
     assert [one.values["component"] for one in found] == ["disk:a", "disk:b"]  # type: ignore[union-attr]

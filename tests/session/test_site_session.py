@@ -18,6 +18,7 @@ from runs import digest, machine_root
 from site_box import SiteBox
 
 from acceptance.core.evidence import ToolRan
+from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Body, CheckEnded, Measured, Note, SessionStarted
@@ -27,7 +28,7 @@ from acceptance.journal import segment
 from acceptance.journal.seal import SITE_CHECKS
 from acceptance.process import command
 from acceptance.run import site_collection
-from acceptance.run.site_collection import CollectedSite, SiteMistakes
+from acceptance.run.site_collection import CollectedSite
 from acceptance.session import context as session_context
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "checks"
@@ -144,7 +145,7 @@ def test_a_measurement_that_no_check_takes_is_a_mistake(site: Site) -> None:
     site.box.check("mount")
     file = site.box.folder / "mount.toml"
     file.write_text(file.read_text().replace('"site_mount"', '"site_mount", "site_other"'))
-    with pytest.raises(SiteMistakes, match=r"mount\.toml: no check measures site_other: name it"):
+    with pytest.raises(UserError, match=r"mount\.toml: no check measures site_other: name it"):
         site_collection.collect(site.box.folder, site.root)
 
 

@@ -12,7 +12,8 @@ from cases import each
 
 from acceptance.machine.gpu import Gpu
 from acceptance.station import gpu_grant
-from acceptance.station.gpu_grant import DriverFiles, EngineFacts, Grant, GrantError
+from acceptance.station.gpu_grant import DriverFiles, EngineFacts, Grant
+from acceptance.wording.errors import WordedError
 
 
 def gpu(number: int, uuid: str | None = "") -> Gpu:
@@ -216,7 +217,7 @@ def test_the_tools_node_goes_along_where_it_is() -> None:
     ],
 )
 def test_what_is_missing_is_named_with_its_cure(driver: DriverFiles, told: list[str]) -> None:
-    with pytest.raises(GrantError) as caught:
+    with pytest.raises(WordedError) as caught:
         gpu_grant.choose(TWO, EngineFacts(), driver)
     for words in told:
         assert words in str(caught.value)

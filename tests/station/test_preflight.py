@@ -18,7 +18,7 @@ from raising import raising
 from worded import worded
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import MACHINE, Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note
@@ -35,12 +35,11 @@ from acceptance.station import (
     gpu_grant,
     preflight,
 )
-from acceptance.station.base import StationError
-from acceptance.station.gpu_grant import DriverFiles, EngineFacts, GrantError
+from acceptance.station.gpu_grant import DriverFiles, EngineFacts
 from acceptance.station.host import HostStation
 from acceptance.station.image import build as image_build
-from acceptance.station.image.engine import ImageError
 from acceptance.station.options import Options
+from acceptance.wording.errors import WordedError, WordedUserError
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +178,7 @@ def test_who_is_refused_is_told_how_to_be_let_in(
     connects(monkeypatch, raising(PermissionError(13, "Permission denied")))
     (sockets / "one.sock").touch()
     _, remark = choose("auto", inventory)
-    with pytest.raises(StationError) as refused:
+    with pytest.raises(WordedUserError) as refused:
         choose("docker", inventory)
     for told in (worded(remark), str(refused.value)):
         assert "one.sock runs and refuses this user (Permission denied)" in told
@@ -250,7 +249,7 @@ def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch
     assert preflight.station_notice("auto") == remark
     for call in (lambda: choose("docker", inventory), lambda: preflight.station_notice("docker")):
         with pytest.raises(
-            StationError, match="no container can be had: there is no container engine: "
+            WordedUserError, match="no container can be had: there is no container engine: "
         ):
             call()
 
@@ -286,15 +285,15 @@ def test_the_client_builds_with_the_engine_that_was_found(
 
     def build(**_: Any) -> Any:
         seen.append(os.environ.get("DOCKER_HOST"))
-        raise ImageError("no")
+        raise SetupError("no")
 
     monkeypatch.setattr(image_build, "build", build)
-    with pytest.raises(ImageError):
+    with pytest.raises(SetupError):
         choose("docker", inventory)
     assert (seen, os.environ.get("DOCKER_HOST")) == (["unix:///x.sock"], None)
     monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(an_engine(), (), None))
     monkeypatch.setenv("DOCKER_HOST", "unix:///y.sock")
-    with pytest.raises(ImageError):
+    with pytest.raises(SetupError):
         choose("docker", inventory)
     assert (seen[1], os.environ["DOCKER_HOST"]) == ("unix:///y.sock", "unix:///y.sock")
 
@@ -310,7 +309,7 @@ def test_without_the_engines_client_no_image_can_be_built(
     assert "the command `docker`, which builds the image, is not installed" in worded(
         choose("auto", inventory)[1]
     )
-    with pytest.raises(StationError, match="the command `docker`"):
+    with pytest.raises(WordedUserError, match="the command `docker`"):
         choose("docker", inventory)
     assert choose("docker", inventory, "mine:1")[0].settings.image == "sha256:mine:1"
 
@@ -325,11 +324,11 @@ def test_an_image_that_the_user_named_is_stamped(inventory: Inventory) -> None:
 
 @pytest.mark.usefixtures("answering")
 def test_an_image_that_is_not_here(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StationError, match="invalid reference format"):
+    with pytest.raises(WordedUserError, match="invalid reference format"):
         choose("docker", inventory, "bad ref")
     monkeypatch.setattr(docker, "image_id", lambda *_: None)
     with pytest.raises(
-        StationError,
+        WordedUserError,
         match="there is no image mine:1 here: name one that `docker images` lists, or leave --im",
     ):
         choose("docker", inventory, "mine:1")
@@ -343,7 +342,7 @@ def test_an_engine_that_fails_after_its_first_answer(
     monkeypatch.setattr(
         docker, "sweep", raising(APIError("500 Server Error", explanation="the disk is full"))
     )
-    with pytest.raises(StationError, match=r"the container engine fails \(the disk is full\): "):
+    with pytest.raises(WordedUserError, match=r"the container engine fails \(the disk is full\): "):
         choose("auto", inventory)
 
 
@@ -397,9 +396,9 @@ def test_gpus_are_granted_or_it_is_said_why_not(
 ) -> None:
     inventory = seen(tree, device(0), device(1))
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles())
-    with pytest.raises(GrantError, match="no device node for gpu0, gpu1"):
+    with pytest.raises(WordedError, match="no device node for gpu0, gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
-    with pytest.raises(GrantError, match="no device node for gpu1"):
+    with pytest.raises(WordedError, match="no device node for gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), Gpu(1)))
     assert choose("auto", inventory, plan=journals.plan())[0].settings.grant.mode == "none", (
         "no GPU is asked for"

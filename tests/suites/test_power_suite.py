@@ -30,14 +30,13 @@ from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.run import replay_session
 from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
-from acceptance.session.check import Check, Violation
+from acceptance.session.check import Check, ErrorInLines, Violation
 from acceptance.session.context import SessionContext
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.session.tools import Outputs
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures
-from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.power import PowerRun, of_power, read_watch, watch_s
 from acceptance.tools import stress_ng
 from acceptance.tools.reading import ToolOutput
@@ -90,7 +89,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[PowerRun], list[Any]]:
         check = Check(planned, (), written.append)
         try:
             power.test_step(lambda _name: found, DUE, table, check)
-        except PartFailed as error:
+        except ErrorInLines as error:
             written.append(error)
         try:
             check.conclude()
@@ -199,7 +198,7 @@ def test_a_load_that_was_stopped(
 def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
     ended = done(printed(ASK, ABOUT)), done(watch_printed(WATCH), -9)
     written = judged(of_power(*ended, DUE, FINE))
-    (error,) = [one for one in written if isinstance(one, PartFailed)]
+    (error,) = [one for one in written if isinstance(one, ErrorInLines)]
     assert "nothing watched the GPUs" in str(error)
 
 

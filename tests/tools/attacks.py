@@ -35,6 +35,7 @@ from acceptance.session.loads import LoadFailed, Place
 from acceptance.tools import device_query
 from acceptance.tools.read import nccl_log
 from acceptance.tools.reading import ToolOutput
+from acceptance.wording.errors import NotMeasurable
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
 INDEX: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
@@ -42,7 +43,7 @@ INDEX: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_tex
 # How many times as many attacks as in CI.
 TIMES = max(1, int(os.environ.get("RIGPROOF_ATTACKS", "1")))
 # Only these say that a text proves nothing; any other exception is a crash.
-DECLARED = (UnreadableOutput, LoadFailed, dmi.DmiUnreadable, smart.SmartUnreadable)
+DECLARED = (UnreadableOutput, LoadFailed, NotMeasurable)
 NOT_A_PASS = "no pass"
 
 # What a text is worth: NOT_A_PASS, or all that a judge is given of a pass, to be compared.

@@ -25,7 +25,8 @@ from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_sampler import GpuWatch, SamplerContext
 from acceptance.watch.gpu_users import GpuUsers
 from acceptance.watch.link_watch import LinkWatch
-from acceptance.watch.targets import WatchError, WatchTarget
+from acceptance.watch.targets import WatchTarget
+from acceptance.wording.errors import WordedError
 
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")
 BOTH = tuple(
@@ -352,7 +353,7 @@ def test_a_reading_that_fails_to_answer_is_journalled_once(tmp_path: Path) -> No
     ],
 )
 def test_gpus_that_cannot_be_told_apart_are_not_watched(second: WatchTarget, told: str) -> None:
-    with pytest.raises(WatchError, match=told):
+    with pytest.raises(WordedError, match=told):
         targets.attach(FakeNvml(2), (BOTH[0], second))
 
 
@@ -366,7 +367,7 @@ def test_a_gpu_whose_uuid_nobody_knows() -> None:
 
 def test_a_gpu_that_nvml_refuses() -> None:
     with pytest.raises(
-        WatchError, match=r"gpu1 \(0000:02:00.0\) cannot be watched: NVML says: Unknown Error"
+        WordedError, match=r"gpu1 \(0000:02:00.0\) cannot be watched: NVML says: Unknown Error"
     ):
         targets.attach(
             FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH

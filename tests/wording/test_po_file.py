@@ -14,8 +14,8 @@ from cases import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from acceptance.core.message import SetupError
 from acceptance.wording import po_file
-from acceptance.wording.po_file import BrokenCatalogue
 
 HEADER = (
     'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=utf-8\\n"\n'
@@ -93,7 +93,7 @@ def test_comments_line_ends_and_entries_without_a_translation(tmp_path: Path) ->
     ],
 )
 def test_what_is_no_entry_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(BrokenCatalogue) as caught:
+    with pytest.raises(SetupError) as caught:
         po_file.read(written(tmp_path, HEADER + text))
     assert str(caught.value).startswith(f"xx/LC_MESSAGES/rigproof.po: {told}")
 
@@ -124,5 +124,5 @@ def test_a_file_that_is_none_or_has_a_wrong_header_is_named(
 ) -> None:
     path = written(tmp_path, "")
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(BrokenCatalogue, match=rf"^xx/LC_MESSAGES/rigproof\.po: .*{told}"):
+    with pytest.raises(SetupError, match=rf"^xx/LC_MESSAGES/rigproof\.po: .*{told}"):
         po_file.read(path)

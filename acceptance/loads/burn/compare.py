@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from acceptance.loads.burn.role import Counts
-from acceptance.loads.card import CardError, wait
+from acceptance.loads.card import wait
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor, words
 from acceptance.loads.mismatch import SEEN, ElementBits
+from acceptance.loads.program import LoadError
 
 RESULTS = 8  # compared in one launch, as the kernel has it
 _THREADS = 256
@@ -104,7 +105,7 @@ class KernelComparator:
         wait(done.query)
         found = counters.tolist()
         if found[3 * RESULTS] != due:
-            raise CardError(
+            raise LoadError(
                 f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was "
                 "compared by it"
             )

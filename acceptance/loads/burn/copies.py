@@ -17,7 +17,7 @@ from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads import bits
 from acceptance.loads.burn.compare import steps
 from acceptance.loads.burn.role import BackgroundCopies
-from acceptance.loads.card import CardError, uuid, wait
+from acceptance.loads.card import uuid, wait
 from acceptance.loads.contract import OWN
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
@@ -30,6 +30,7 @@ from acceptance.loads.miscompare import (
     CopyCheck,
     WrongCopy,
 )
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 
 PIECE = 64 << 20
@@ -90,7 +91,7 @@ class CopyPath(ABC):
     def poll(self) -> bool:
         """Whether the comparison of a piece has just ended with a difference; never waits.
 
-        Raises CardError where the GPU did not compare the whole piece.
+        Raises LoadError where the GPU did not compare the whole piece.
         """
         if self._done is None or not self._done.query():
             return False
@@ -184,7 +185,7 @@ class GpuBoundPath(CopyPath):
         wrong, _, steps = self._found.tolist()
         due = self._pattern.steps(PIECE // WORD)
         if steps != due:
-            raise CardError(
+            raise LoadError(
                 f"the kernel that compares copies took {steps} steps of {due}: nothing was "
                 "compared by it"
             )
@@ -305,7 +306,7 @@ class Copies(BackgroundCopies):
     def finish(self) -> None:
         """Wait for the copies in flight, and report what was copied and how many copies were wrong.
 
-        Raises CardError where the GPU hangs.
+        Raises LoadError where the GPU hangs.
         """
         for path in (*self._host, *self._peers):
             wait(functools.partial(self._is_finished, path))

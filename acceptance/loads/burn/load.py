@@ -49,9 +49,10 @@ from acceptance.loads.burn import fault
 from acceptance.loads.burn.contract import Ask
 from acceptance.loads.burn.shape import divisor_for
 from acceptance.loads.burn.worker import BurnOptions, BurnWorker
-from acceptance.loads.card import CardError, PatientCard, boot_s, gpu_identity
+from acceptance.loads.card import PatientCard, boot_s, gpu_identity
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.worker import report_absent
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 
 # For torch's own allocations, the library's work space, and the examination of a wrong result.
@@ -65,7 +66,7 @@ RESERVE_A_PEER = 300 << 20
 def run(ask: Ask, output: Output) -> None:
     """Run the whole burn, from the GPU's name to the last reading.
 
-    Raises CardError, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     card, own = gpu_identity(), PatientCard()
     import torch
@@ -77,7 +78,7 @@ def run(ask: Ask, output: Output) -> None:
 
     if torch.cuda.device_count() <= ask.peers:
         seen = torch.cuda.device_count() - 1
-        raise CardError(
+        raise LoadError(
             f"{ask.peers} peers are to be copied to, and {seen} are seen: see CUDA_VISIBLE_DEVICES"
         )
     major, minor = map(int, card["capability"].split("."))

@@ -21,7 +21,7 @@ from acceptance.loads.burn.contract import (
 from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing
 from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
 from acceptance.loads.burn.shape import Shape, shapes
-from acceptance.loads.card import Card, CardError
+from acceptance.loads.card import Card
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.miscompare import (
@@ -30,6 +30,7 @@ from acceptance.loads.miscompare import (
     Miscompare,
     WrongProduct,
 )
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import HEARTBEAT_S, Heartbeat, Lap, LapFormat, Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn
@@ -136,7 +137,7 @@ class BurnWorker:
         self._series_rows: list[tuple[float | str, ...]] = []
 
     def run(self, reserve_bytes: int) -> None:
-        """Prove the first products of every format, then burn in turns. Raises CardError."""
+        """Prove the first products of every format, then burn in turns. Raises LoadError."""
         formats = [self._prove(dtype) for dtype in self._order.dtypes]
         free = self._card.free_bytes()
         self._room = (
@@ -146,7 +147,7 @@ class BurnWorker:
         )
         self._room += " and the GPU's peers; end what uses the GPU, if something does"
         if free <= reserve_bytes:
-            raise CardError(f"the GPU's memory is too small: {self._room}")
+            raise LoadError(f"the GPU's memory is too small: {self._room}")
         self._device.fill(free - reserve_bytes)
         for lap in range(self._order.laps if formats else 0):
             for one in formats:
@@ -198,7 +199,7 @@ class BurnWorker:
         try:
             turn = self._device.begin(one.dtype, one.divisor, one.most)
         except ValueError as error:
-            raise CardError(
+            raise LoadError(
                 f"the GPU's memory is too small for {one.dtype.name}: {error}: {self._room}"
             ) from None
         self._filled = min(self._filled, turn.filled_bytes / free)

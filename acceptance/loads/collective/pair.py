@@ -55,9 +55,10 @@ from acceptance.loads.collective.contract import (
 from acceptance.loads.collective.group import Join
 from acceptance.loads.collective.load import SMALL, CollectiveRun, entry
 from acceptance.loads.collective.operation import Operation, pairs
-from acceptance.loads.collective.rendezvous import Peer, PeerLost
+from acceptance.loads.collective.rendezvous import Peer
 from acceptance.loads.collective.variant import NCCL_DEBUG, Joined, VariantRank
 from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, PATH_MISCOMPARES
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
@@ -80,7 +81,7 @@ class PairRun(CollectiveRun):
     peer: Peer | None = None
 
     def progress(self) -> None:
-        """Raise PeerLost as soon as the other program has ended."""
+        """Raise LoadError as soon as the other program has ended."""
         CollectiveRun.progress(self)
         if self.peer is not None:
             self.peer.require_alive()
@@ -107,7 +108,7 @@ def _measure(run: PairRun, component: Component, most: int) -> None:
 
 
 def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:
-    """This node's half; `join` is for tests. Raises PeerLost, RankLost."""
+    """This node's half; `join` is for tests. Raises LoadError, RankLost."""
     # What started it may be gone, or be on another machine: this ends it all the same.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, ask.within)
@@ -139,7 +140,7 @@ def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:
                 if peer.host == greeting["host"]:
                     # What started the two sees it in the first line of both.
                     output.hello(ask.load, {**greeting, **ask.parameters()})
-                    raise PeerLost(f"the two programs run on one host: {peer.host}")
+                    raise LoadError(f"the two programs run on one host: {peer.host}")
                 try:
                     own = PairRun((rank,), ranks, output, ask.grace, ask.within, ask=ask, peer=peer)
                     _run_rank(own, rank, ask, greeting)

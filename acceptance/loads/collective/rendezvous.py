@@ -35,10 +35,6 @@ _CODE = (".py", ".cu")
 Greeting = Mapping[str, str | int | list[int]]
 
 
-class PeerLost(LoadError):
-    """The other node's program did not come, is another version, or is gone."""
-
-
 def program_digest() -> str:
     """SHA-256 of the code that this program consists of: the loads, and the vocabulary of core."""
     package = Path(acceptance.__file__).resolve().parent
@@ -61,13 +57,13 @@ def library_version() -> str:
 def host() -> str:
     """What no other node has: the id of the host's boot, and the network namespace on it.
 
-    Containers of one host that have networks of their own are nodes of their own. Raises PeerLost
+    Containers of one host that have networks of their own are nodes of their own. Raises LoadError
     where the host does not tell.
     """
     try:
         return f"{_BOOT.read_text(encoding='ascii').strip()} net {_NETWORK.stat().st_ino}"
     except OSError as error:
-        raise PeerLost(f"{error.filename} of this node cannot be read: {error.strerror}") from None
+        raise LoadError(f"{error.filename} of this node cannot be read: {error.strerror}") from None
 
 
 class Peer:
@@ -83,25 +79,25 @@ class Peer:
         return str(self._connection.getsockname()[0]).removeprefix(_MAPPED)
 
     def require_alive(self, within_s: float = 0.0) -> None:
-        """Raise PeerLost where the other program has ended, or ends within this time."""
+        """Raise LoadError where the other program has ended, or ends within this time."""
         readable, _, _ = select.select([self._connection], [], [], within_s)
         if readable:
             try:
                 gone = not self._connection.recv(1, socket.MSG_PEEK)
             except OSError as error:
-                raise PeerLost(f"the other node is gone: {error.strerror}") from None
+                raise LoadError(f"the other node is gone: {error.strerror}") from None
             if gone:
-                raise PeerLost("the program of the other node has ended")
+                raise LoadError("the program of the other node has ended")
 
     def finish(self, within_s: float) -> None:
-        """Say that all is measured, and wait until the other says so. Raises PeerLost."""
+        """Say that all is measured, and wait until the other says so. Raises LoadError."""
         try:
             self._connection.sendall(_DONE)
             last = _line(self._connection, time.monotonic() + within_s)
         except OSError as error:
-            raise PeerLost(f"the other node is gone: {error}") from None
+            raise LoadError(f"the other node is gone: {error}") from None
         if last != _DONE:
-            raise PeerLost("the program of the other node ended before it had measured all")
+            raise LoadError("the program of the other node ended before it had measured all")
 
     def close(self) -> None:
         """Close the connection."""
@@ -111,7 +107,7 @@ class Peer:
 def meet(rank: int, address: str, port: int, greeting: Greeting, within_s: float) -> Peer:
     """Meet the other rank of two: rank 0 listens on `port`, rank 1 connects to `address`.
 
-    Raises PeerLost where it does not come within the time, or its greeting differs.
+    Raises LoadError where it does not come within the time, or its greeting differs.
     """
     end = time.monotonic() + within_s
     said = {**greeting, "rank": rank}
@@ -119,7 +115,7 @@ def meet(rank: int, address: str, port: int, greeting: Greeting, within_s: float
     there = other.pop(_HOST, None)
     if differs := _difference(rank, greeting, other):
         connection.close()
-        raise PeerLost(differs)
+        raise LoadError(differs)
     return Peer(connection, there)
 
 
@@ -146,7 +142,7 @@ def _accept(
     try:
         listening = socket.create_server(("", port), family=family, dualstack_ipv6=both)
     except OSError as error:
-        raise PeerLost(f"port {port} of this node cannot be used: {error.strerror}") from None
+        raise LoadError(f"port {port} of this node cannot be used: {error.strerror}") from None
     with listening:
         while (left := end - time.monotonic()) > 0:
             listening.settimeout(left)
@@ -164,7 +160,7 @@ def _accept(
                 return connection, other
             connection.close()
             stranger = f", but the program of another test: {other.get(_TEST)}"
-    raise PeerLost(f"the other node did not come to port {port} in time{stranger}")
+    raise LoadError(f"the other node did not come to port {port} in time{stranger}")
 
 
 def _connect(
@@ -184,10 +180,10 @@ def _connect(
             return connection, _greeting(connection, end)
         except (OSError, ValueError) as error:
             connection.close()
-            raise PeerLost(
+            raise LoadError(
                 f"{address} port {port} did not answer as our program: {error}"
             ) from None
-    raise PeerLost(f"{address} port {port} was not reached in time: {why}")
+    raise LoadError(f"{address} port {port} was not reached in time: {why}")
 
 
 def _encoded(greeting: Greeting) -> bytes:

@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from torch import distributed
 
-from acceptance.loads.card import MEMORY_SHARE, CardError
+from acceptance.loads.card import MEMORY_SHARE
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import FORMATS, Numbers, Rule, kernel_rule
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.miscompare import ElementType
+from acceptance.loads.program import LoadError
 
 WARM_REPLAYS, REPLAYS = 3, 5
 _BLOCKS_EACH, _THREADS = 8, 256
@@ -59,7 +60,7 @@ class TorchMemory:
     def differing(self, buffer: Tensor, numbers: Numbers, rule: Rule, turn: int) -> int | None:
         """How many elements are not those of the rule, by a kernel; None on the processor.
 
-        Raises CardError where the kernel did not compare all of them.
+        Raises LoadError where the kernel did not compare all of them.
         """
         if self.device == "cpu":
             return None
@@ -68,7 +69,7 @@ class TorchMemory:
         self._launch("compare_numbers", buffer, numbers, rule, turn, place)
         wrong, steps = tally.tolist()
         if steps != len(buffer):
-            raise CardError(f"{steps} of {len(buffer)} elements were compared: not believed")
+            raise LoadError(f"{steps} of {len(buffer)} elements were compared: not believed")
         return int(wrong)
 
     def _launch(

@@ -50,7 +50,7 @@ INPUTS = "normal-random"
 def run(ask: Ask, output: Output) -> None:
     """Run the whole load, from the GPU's name to the last reading.
 
-    Raises CardError, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     card, own = gpu_identity(), CudaCard()
     major, minor = map(int, card["capability"].split("."))

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from acceptance.core.dtype import GEMM_READINGS
-from acceptance.loads.card import Card, CardError, counted_work, take, times_for
+from acceptance.loads.card import Card, counted_work, take, times_for
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.contract import COLUMNS, ROOM, by_size
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.table import Prepare, operations, rows
 from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
 from acceptance.loads.mismatch import ProductDifference, RemadeDigest
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Heartbeat, Output
 
 SMALLER = 4096  # the judged size on a GPU that is too small for the requested one
@@ -120,11 +121,11 @@ class GemmWorker:
     def run(self) -> None:
         """Measure every format from cool; then the tables; then every format sustained.
 
-        One format has the memory at a time. Raises CardError.
+        One format has the memory at a time. Raises LoadError.
         """
         needed, free = needs(self._order.dtypes, self._order.size), self._card.free_bytes()
         if needed > free:
-            raise CardError(
+            raise LoadError(
                 f"the matrices need {needed / 2**30:.1f} GiB of the GPU's memory and "
                 f"{free / 2**30:.1f} GiB are free:"
                 " end what uses the GPU"

@@ -13,10 +13,11 @@ from acceptance.core.dtype import DtypeName
 from acceptance.loads.burn.compare import KINDS, KernelComparator
 from acceptance.loads.burn.product import first_proof, operands
 from acceptance.loads.burn.shape import Shape
-from acceptance.loads.card import CardError, gpu_identity, wait
+from acceptance.loads.card import gpu_identity, wait
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import formats, settings, spoil
+from acceptance.loads.program import LoadError
 from acceptance.loads.pulse.clocks import Alignment, aligned
 from acceptance.loads.pulse.device import GROUP, Compared
 
@@ -47,7 +48,7 @@ class CudaDevice:
             self._operands, self._shape, "normal", self._expected, self._first
         )
         if wrong is not None:
-            raise CardError(f"the first product is wrong already: {said}")
+            raise LoadError(f"the first product is wrong already: {said}")
         self.about["products"] = f"{self._shape} {self.dtype}, {said}"
         self._waves = Kernels("pulse")
         self._blocks = _BLOCKS_EACH * self._waves.multiprocessors
@@ -96,7 +97,7 @@ class CudaDevice:
             tally, due, blocks = what
             wrong, chunks, waves = tally.tolist()
             if chunks < 0 or waves > due * blocks:
-                raise CardError("the kernel of waves has left no tally: nothing was compared by it")
+                raise LoadError("the kernel of waves has left no tally: nothing was compared by it")
             return Compared(chunks - wrong, (1,) * min(wrong, GROUP), seconds, waves // blocks)
         counts = self._results.counts(what)
         wrong_ones = tuple(elements for elements, _, _ in counts if elements)

@@ -36,7 +36,7 @@ class Device(Protocol):
         """Queue `count` products, at most GROUP, and their comparison; a ticket for `compared`."""
 
     def compared(self, ticket: Any) -> Compared:
-        """Wait for what was queued. Raises CardError where the GPU hangs or compared nothing."""
+        """Wait for what was queued. Raises LoadError where the GPU hangs or compared nothing."""
 
     def waves(self, begin_s: float, half_s: float, count: int) -> Any:
         """Queue waves, the first at this moment of the monotonic clock; a ticket as of `start`."""

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from acceptance.loads.card import CardError, CudaCard
+from acceptance.loads.card import CudaCard
 from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
+from acceptance.loads.program import LoadError
 from acceptance.loads.storage.contract import FEED, FEED_GPU, FEED_HOST, FEED_MISCOMPARES, Feed
 from acceptance.loads.storage.job import Job, read_bytes, require_cold, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile
@@ -71,14 +72,14 @@ class HostMemory:
 class GpuMemory:
     """The memory of the process's first GPU as the destination.
 
-    Raises CardError where so much is not free.
+    Raises LoadError where so much is not free.
     """
 
     def __init__(self, size: int) -> None:
         import torch
 
         if size > (free := CudaCard().free_bytes()):
-            raise CardError(f"{size} bytes are due on the GPU, and {free} are free there")
+            raise LoadError(f"{size} bytes are due on the GPU, and {free} are free there")
         self._device: Tensor = torch.empty(size // WORD, dtype=torch.int64, device="cuda")
         self._pinned = [
             torch.empty(PIECE // WORD, dtype=torch.int64, pin_memory=True) for _ in range(_BUFFERS)

@@ -12,14 +12,10 @@ from acceptance.core.dtype import native_dtypes
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import digest_log
-from acceptance.loads.train.digest_log import (
-    RunDigests,
-    TrainingRuns,
-    TrainingVersions,
-    UnreadableLog,
-)
+from acceptance.loads.train.digest_log import RunDigests, TrainingRuns, TrainingVersions
 from acceptance.loads.train.proof import of_capability, other, require_parameter
 from acceptance.loads.train.shapes import MODELS
 
@@ -129,7 +125,7 @@ def _first(output: LoadOutput, dtype: DigestFormat, row: Sequence[float | str]) 
     (text,) = (one.text for one in output.logs if one.name == LOG.format(dtype))
     try:
         found = digest_log.parse(text)
-    except UnreadableLog as error:
+    except LoadError as error:
         raise Unproved("load_digests_unread", format=dtype, why=str(error)) from error
     _, steps, _, *summaries, seconds = row
     took = isinstance(seconds, float) and 0 < seconds < sys.maxsize

@@ -70,7 +70,7 @@ def training(device: str) -> Training:
 def identity(device: str) -> dict[str, Any]:
     """The GPU and the versions that the bits depend on; of a processor torch's version alone.
 
-    Raises CardError where torch or a GPU is missing, or a version is unknown.
+    Raises LoadError where torch or a GPU is missing, or a version is unknown.
     """
     os.environ[WORKSPACE] = ":4096:8"  # before CUDA starts
     if device == "cpu":
@@ -96,7 +96,7 @@ def run(
 ) -> None:
     """Run the whole load, from the GPU's name to the last reading.
 
-    Raises CardError, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     about, shape = identify(ask.device), shape_of(ask.device)
     formats = formats_of(about)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
 from acceptance.loads.miscompare import DifferingRun, DigestDifference, DigestFormat, DigestPart
+from acceptance.loads.program import LoadError
 
 _MODULUS = 1 << 64
 STATE: tuple[DigestPart, ...] = ("weight", "first_moment", "second_moment")
@@ -40,10 +41,6 @@ _OF_BLOCK = (
     "attention.query",
     "first",
 )
-
-
-class UnreadableLog(ValueError):
-    """The text is not the log of a run; the message quotes what cannot be read."""
 
 
 class Stamp(NamedTuple):
@@ -190,17 +187,17 @@ def _checked(count: int, steps: int, tensors: int) -> list[tuple[int, DigestPart
 def parse(text: str) -> RunDigests:
     """The run whose log this is.
 
-    Raises UnreadableLog, quoting the line, for anything that `RunDigests.text` does not write.
+    Raises LoadError, quoting the line, for anything that `RunDigests.text` does not write.
     """
     first, *lines = text.removesuffix("\n").split("\n")
     word, *tensors = first.split(" ")
     if word != "tensors" or not tensors or "" in tensors or len(set(tensors)) != len(tensors):
-        raise UnreadableLog(f"no names of tensors: {first[:120]!r}")
+        raise LoadError(f"no names of tensors: {first[:120]!r}")
     rows = tuple(_row(line) for line in lines)
     steps = sum(row.part == "loss" for row in rows)
     told = [(row.step, row.part, len(row.stamps)) for row in rows]
     if not steps or told != list(due_rows(steps, len(tensors))):
-        raise UnreadableLog(f"the rows are not those of {steps} steps of {len(tensors)} tensors")
+        raise LoadError(f"the rows are not those of {steps} steps of {len(tensors)} tensors")
     return RunDigests(tuple(tensors), rows)
 
 
@@ -209,14 +206,14 @@ def _row(line: str) -> Row:
     part, _, stamps = rest.partition(" ")
     known = next((one for one in _PARTS if one == part), None)
     if known is None or not re.fullmatch(r"0|[1-9][0-9]{0,5}", number, re.ASCII):
-        raise UnreadableLog(f"no row: {line[:120]!r}")
+        raise LoadError(f"no row: {line[:120]!r}")
     return Row(int(number), known, tuple(_stamp(one, line) for one in stamps.split(" ")))
 
 
 def _stamp(text: str, line: str) -> Stamp:
     found = _STAMP.fullmatch(text)
     if found is None:
-        raise UnreadableLog(f"no stamp: {text[:60]!r} in {line[:60]!r}")
+        raise LoadError(f"no stamp: {text[:60]!r} in {line[:60]!r}")
     digest, total, not_finite = found.groups()
     return Stamp(int(digest, 16), int(total, 16), int(not_finite or 0))
 

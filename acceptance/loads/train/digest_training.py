@@ -23,9 +23,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from acceptance.core.limit import GIB
-from acceptance.loads.card import CardError
 from acceptance.loads.collective.pattern import mixed
 from acceptance.loads.miscompare import DigestFormat
+from acceptance.loads.program import LoadError
 from acceptance.loads.train.digest_log import gpt_tensors
 from acceptance.loads.train.digest_worker import Fault, bit_of, element_of
 from acceptance.loads.train.memory import step_bytes
@@ -114,13 +114,13 @@ class DigestTraining:
     def run(self, dtype: DigestFormat, fault: Fault | None) -> list[list[int]]:
         """Train all steps; returns the stamps, which are read from the device once.
 
-        Raises CardError where the memory does not suffice.
+        Raises LoadError where the memory does not suffice.
         """
         try:
             return self._run(dtype, fault)
         except torch.OutOfMemoryError:
             needed = step_bytes(self._shape, StepOption("f32"), self._size) / GIB
-            raise CardError(
+            raise LoadError(
                 f"{self._shape.name} at batch {self._size} needs about {needed:.0f} GiB of the "
                 "GPU's memory for the runs whose bits are compared: end what else uses it, a "
                 "display too; on a smaller card leave this check out with --only"

@@ -74,7 +74,7 @@ def judged(dtype: DtypeName, size: int, whole_bytes: int) -> dict[LayerName, Lay
 def run(ask: Ask, output: Output) -> None:
     """Run the whole load, from the GPU's name to the last reading.
 
-    Raises CardError, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     os.environ[WORKSPACE[0]] = WORKSPACE[1]
     identity: Mapping[str, Any]

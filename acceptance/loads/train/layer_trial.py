@@ -28,6 +28,7 @@ from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import difference, normal, wrong_values
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat
+from acceptance.loads.program import OutOfMemory
 from acceptance.loads.train.blocks import (
     MODULES,
     Attention,
@@ -37,7 +38,7 @@ from acceptance.loads.train.blocks import (
 )
 from acceptance.loads.train.layer_bound import SMALL, error_bound
 from acceptance.loads.train.layer_contract import PART_BATCH, PART_SEQUENCE
-from acceptance.loads.train.layer_worker import NoRoom, Work
+from acceptance.loads.train.layer_worker import Work
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
 _SEED = 20
@@ -118,7 +119,7 @@ class TorchLayer:
             )
             self.train()
         except torch.OutOfMemoryError:
-            raise NoRoom from None
+            raise OutOfMemory from None
         self._kept: dict[Run, dict[str, Tensor]] = {}
 
     def forward(self) -> None:
@@ -278,7 +279,7 @@ class TorchLayers:
         return made.multiply
 
     def layer(self, name: LayerName, dtype: DtypeName, *, batch: int, sequence: int) -> TorchLayer:
-        """A layer of this batch and sequence. Raises NoRoom."""
+        """A layer of this batch and sequence. Raises OutOfMemory."""
         own = self._shapes[name]
         shape = replace(own, sequence=sequence, batch=batch)
         return TorchLayer(name, dtype, shape, self._device)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.card import Card, CardError, counted_work, take, times_for
+from acceptance.loads.card import Card, counted_work, take, times_for
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.gemm.worker import settled_rate, sustain
 from acceptance.loads.miscompare import LAYER_MISCOMPARES, Miscompare, WrongLayer, WrongLayerRepeat
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.train.layer_contract import (
     GRID,
@@ -36,10 +37,6 @@ _PRODUCT_S = 0.3
 
 Work = Callable[[], None]
 Row = tuple[str | float, ...]
-
-
-class NoRoom(Exception):
-    """The GPU's memory is too small for this layer in this shape."""
 
 
 class LayerTrial(Protocol):
@@ -76,7 +73,7 @@ class Layers(Protocol):
         """A function that queues one square matrix product."""
 
     def layer(self, name: LayerName, dtype: DtypeName, *, batch: int, sequence: int) -> LayerTrial:
-        """A layer that has made its first passes. Raises NoRoom."""
+        """A layer that has made its first passes. Raises OutOfMemory."""
 
     def part(self, reading: str, dtype: DtypeName) -> Work:
         """A function that queues one forward pass of a part of a layer."""
@@ -116,7 +113,7 @@ class LayerWorker:
     def judge(self) -> None:
         """Verify the small layers; then measure each layer in its judged shape, and compare it.
 
-        Raises CardError where the memory does not suffice.
+        Raises LoadError where the memory does not suffice.
         """
         order = self._order
         self._verify((order.dtype,))
@@ -208,7 +205,7 @@ class LayerWorker:
     ) -> tuple[float | str, float | str]:
         try:
             trial = self._layers.layer(name, dtype, batch=batch, sequence=sequence)
-        except NoRoom:
+        except OutOfMemory:
             return NO_MEMORY, NO_MEMORY
         flop = self._order.shapes[name].forward_flop(batch, sequence)
         forward = (
@@ -236,9 +233,9 @@ class LayerWorker:
         try:
             if needed <= free:
                 return self._layers.layer(name, dtype, batch=shape.batch, sequence=shape.sequence)
-        except NoRoom:
+        except OutOfMemory:
             pass
-        raise CardError(
+        raise LoadError(
             f"a {shape.name} at batch {shape.batch} needs up to {needed / 2**30:.1f} GiB of the "
             f"GPU's memory and {free / 2**30:.1f} GiB are free: end what uses the GPU"
         )

@@ -52,7 +52,7 @@ TINY_SIZE = 128
 
 
 def run(ask: Ask, output: Output) -> None:
-    """Run the whole load. Raises CardError, and RuntimeError for errors of CUDA and torch."""
+    """Run the whole load. Raises LoadError, and RuntimeError for errors of CUDA and torch."""
     real = ask.device == "cuda"
     card: CudaCard | ProcessorCard = CudaCard() if real else ProcessorCard()
     about = gpu_identity() if real else {"gpu": "none", "capability": "8.0"}

@@ -18,6 +18,7 @@ from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import difference, normal, spoil, wrong_values
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.miscompare import WrongValue
+from acceptance.loads.program import OutOfMemory
 from acceptance.loads.train import model as models
 from acceptance.loads.train.shapes import ModelShape
 from acceptance.loads.train.step_bounds import (
@@ -32,7 +33,7 @@ from acceptance.loads.train.step_bounds import (
     weight_error,
 )
 from acceptance.loads.train.step_options import StepFormat, StepOption
-from acceptance.loads.train.step_worker import Checked, OutOfMemory
+from acceptance.loads.train.step_worker import Checked
 
 Tensor = Any
 _TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}

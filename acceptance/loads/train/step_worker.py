@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from acceptance.core.message import Message
-from acceptance.loads.card import Card, CardError, take
+from acceptance.loads.card import Card, take
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.worker import last_half, sustain
 from acceptance.loads.miscompare import STEP_MISCOMPARES, StepCheck, WrongStep, WrongValue
+from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
 from acceptance.loads.train.shapes import ModelShape
@@ -49,10 +50,6 @@ ROW_S = 3.0  # of steps in a row of the table, where there is time
 # A guess of the rate of the wider formats, as a share of the narrow one's, until one is measured.
 GUESSED = {"tf32": 0.3, "f32": 0.08}
 LARGEST = 1e9  # stands for a share that is not finite
-
-
-class OutOfMemory(CardError):
-    """The GPU's memory does not suffice for this batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +246,7 @@ class StepWorker:
     def run(self) -> None:
         """Compare a small step; train; compare the small step again, on the hot card.
 
-        Raises CardError where the memory does not suffice for a judged model.
+        Raises LoadError where the memory does not suffice for a judged model.
         """
         order = self._order
         self._verify(falsify=False)
@@ -387,7 +384,7 @@ class StepWorker:
     def _fit(self, key: StepModel, option: StepOption, most: int, *, due: bool) -> _State | None:
         """New weights, their loss, and the first steps, with the largest batch that memory allows.
 
-        None where no batch fits and the model is not due. Raises CardError where it is.
+        None where no batch fits and the model is not due. Raises LoadError where it is.
         """
         shape = self._order.models[key]
         found = step_batch(shape, option, self._order.whole_bytes, self._matmul.bytes)
@@ -416,7 +413,7 @@ class StepWorker:
         if not due:
             return None
         needed = step_bytes(shape, replace(option, checkpointed=True), 1) + self._matmul.bytes
-        raise CardError(
+        raise LoadError(
             f"{shape.name} needs about {needed / GIB:.1f} GiB of the GPU's memory for one sample "
             f"with checkpointing, and the GPU has {self._order.whole_bytes / GIB:.1f} GiB: end "
             "what else uses it; on a smaller card leave this check out with --only"

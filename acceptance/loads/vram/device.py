@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from acceptance.loads.card import CardError
 from acceptance.loads.cubin import Kernels
+from acceptance.loads.program import LoadError
 from acceptance.loads.vram.kernels import BLOCKS, FILE, RECORD, THREADS, arguments, blank, record
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.worker import PassResult
@@ -30,21 +30,17 @@ _SPINS = 1 << 31  # reads of one word, of about half a microsecond each
 _WRAP = 1 << 64
 
 
-class GpuHung(CardError):
-    """The GPU did not finish its queued work."""
-
-
 def wait(
     done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> None:
-    """Poll until `done` is true; raises GpuHung after a minute.
+    """Poll until `done` is true; raises LoadError after a minute.
 
     It never waits in the driver, because the driver does not return from a GPU that hangs.
     """
     until = clock() + GIVE_UP_S
     while not done():
         if clock() > until:
-            raise GpuHung(
+            raise LoadError(
                 f"the GPU did not finish a pass over its memory within {GIVE_UP_S:.0f} s: it hangs"
             )
         sleep(_POLL_S)
@@ -56,7 +52,7 @@ def usable(free_bytes: int, reserve: int) -> int:
 
 
 class CudaMemory:
-    """The tested memory of CUDA device 0. Raises CardError where it cannot be allocated."""
+    """The tested memory of CUDA device 0. Raises LoadError where it cannot be allocated."""
 
     def __init__(
         self,
@@ -86,7 +82,7 @@ class CudaMemory:
                 return torch.empty(words, dtype=torch.int64, device="cuda")
             except torch.cuda.OutOfMemoryError:
                 continue
-        raise CardError(
+        raise LoadError(
             f"{self.free_bytes / 2**30:.2f} GiB of the GPU's memory are free and cannot be "
             "had in one piece: end what uses the GPU"
         )
@@ -94,7 +90,7 @@ class CudaMemory:
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
         """Run a pass and wait for it.
 
-        Raises GpuHung, CardError, and RuntimeError for errors of CUDA.
+        Raises LoadError, and RuntimeError for errors of CUDA.
         """
         import torch
 

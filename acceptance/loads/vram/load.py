@@ -54,7 +54,7 @@ from acceptance.loads.vram.worker import TestedMemory, VramWorker
 def run(ask: Ask, output: Output) -> None:
     """Run the whole load, from the GPU's name to the last reading.
 
-    Raises CardError, and RuntimeError for errors of CUDA and torch.
+    Raises LoadError, and RuntimeError for errors of CUDA and torch.
     """
     output.hello(ask.load, {**ask.parameters(), **gpu_identity()})
     from acceptance.loads.vram.device import CudaMemory

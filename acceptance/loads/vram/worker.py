@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from acceptance.loads.card import CardError
 from acceptance.loads.contract import OWN
 from acceptance.loads.miscompare import VRAM_MISCOMPARES, WrongMemory
+from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.vram.contract import MAP, MAP_COLUMNS, PASS_COLUMNS, PASSES
 from acceptance.loads.vram.findings import Map, wrong_words
@@ -51,7 +51,7 @@ class TestedMemory(Protocol):
         """Total memory of the GPU."""
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Run a pass and wait for it; CardError where the GPU does not answer.
+        """Run a pass and wait for it; LoadError where the GPU does not answer.
 
         The time begins `late_s` before the work is queued.
         """
@@ -94,10 +94,10 @@ class VramWorker:
         self._rested_s = 0.0
 
     def run(self) -> None:
-        """Run from the first copy to the last reading; raises CardError."""
+        """Run from the first copy to the last reading; raises LoadError."""
         words = self._memory.words
         if words < MIN_WORDS:
-            raise CardError(
+            raise LoadError(
                 f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it"
             )
         self._memory.work(copy_of(words))
@@ -142,7 +142,7 @@ class VramWorker:
                     "pass "
                     f"of {name}"
                 )
-                raise CardError(f"{text}: what the GPU says of its memory cannot be believed")
+                raise LoadError(f"{text}: what the GPU says of its memory cannot be believed")
             if done.record.wrong:
                 self._wrong(name, tally, one, done.record)
             tally.passes += 1

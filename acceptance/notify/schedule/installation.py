@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
+from acceptance.core.message import UserError
 from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units
@@ -20,10 +21,6 @@ from acceptance.wording import words
 
 _SYSTEMCTL_S = 60.0
 _STARTED_BY = "timers.target.wants"
-
-
-class ScheduleError(Exception):
-    """The schedule cannot be installed or removed; the message is one sentence with the cure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +64,11 @@ def _runs(root: Path) -> bool:
 
 
 def known_user(name: str) -> str:
-    """The name of a user of this machine. Raises ScheduleError."""
+    """The name of a user of this machine. Raises UserError."""
     try:
         return pwd.getpwnam(name).pw_name
     except KeyError:
-        raise ScheduleError(
+        raise UserError(
             f"--run-as {name}: there is no such user here: give another one, or make it first"
         ) from None
 
@@ -79,18 +76,18 @@ def known_user(name: str) -> str:
 def unit_texts(schedule: Schedule) -> dict[str, str]:
     """The units' texts by their names.
 
-    Raises ScheduleError if a name cannot be written in a unit.
+    Raises UserError if a name cannot be written in a unit.
     """
     try:
         return units.texts(schedule)
-    except units.Unquotable as error:
-        raise ScheduleError(f"{error}: give it another name") from error
+    except UserError as error:
+        raise UserError(f"{error}: give it another name") from error
 
 
 def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
     """Write the units, and start the timer if systemd runs.
 
-    A unit with the same content is left as it is. Raises ScheduleError; nothing is written if a
+    A unit with the same content is left as it is. Raises UserError; nothing is written if a
     unit of that name is not rigproof's.
     """
     texts = unit_texts(schedule)
@@ -118,7 +115,7 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
 def uninstall(place: UnitLocation) -> InstallResult:
     """Stop the timer and remove all that `install` and systemd made for it.
 
-    A nightly run that is under way is not stopped. Raises ScheduleError; nothing is removed if a
+    A nightly run that is under way is not stopped. Raises UserError; nothing is removed if a
     unit of that name is not rigproof's.
     """
     there = [place.folder / name for name in (TIMER, SERVICE, FAILED) if _ours(place.folder / name)]
@@ -137,7 +134,7 @@ def uninstall(place: UnitLocation) -> InstallResult:
         raise _schedule_error(place, error) from error
     if place.running and removed:
         _systemctl(place, "daemon-reload")
-        with contextlib.suppress(ScheduleError):  # neither has failed
+        with contextlib.suppress(UserError):  # neither has failed
             _systemctl(place, "reset-failed", SERVICE, FAILED)
     return InstallResult(tuple(removed), place.running)
 
@@ -145,7 +142,7 @@ def uninstall(place: UnitLocation) -> InstallResult:
 def _ours(path: Path) -> bool:
     """Whether there is a unit of that name.
 
-    Raises ScheduleError if rigproof did not write it.
+    Raises UserError if rigproof did not write it.
     """
     try:
         if not path.is_symlink() and not path.exists():
@@ -153,27 +150,27 @@ def _ours(path: Path) -> bool:
         with regular_file.open_read(path, regular_file.SMALL_RECORD) as file:
             ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
     except OSError as error:
-        raise ScheduleError(
+        raise UserError(
             f"{path}: cannot be read ({error.strerror}): fix that, then start again"
         ) from error
     if not ours:
-        raise ScheduleError(f"{path} is not rigproof's: move it away, then start again")
+        raise UserError(f"{path} is not rigproof's: move it away, then start again")
     return True
 
 
-def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
+def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> UserError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
         cure = (
             "make it writable"
             if place.user
             else "run it with sudo, or with --user for a schedule of your own"
         )
-        return ScheduleError(f"{place.folder}: you may not write there: {cure}")
+        return UserError(f"{place.folder}: you may not write there: {cure}")
     if isinstance(error, OSError):
-        return ScheduleError(
+        return UserError(
             f"{error.filename or place.folder}: {error.strerror}: fix that, then start again"
         )
-    return ScheduleError(str(error))
+    return UserError(str(error))
 
 
 def _systemctl(place: UnitLocation, *arguments: str) -> None:
@@ -182,12 +179,12 @@ def _systemctl(place: UnitLocation, *arguments: str) -> None:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
         done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
     except command.CommandError as error:
-        raise ScheduleError(
+        raise UserError(
             f"the units lie in {place.folder}, and `{text}` could not be run: {error}"
         ) from error
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
-        raise ScheduleError(
+        raise UserError(
             f"the units lie in {place.folder}, and `{text}` "
             f"{words.message(done.describe())}{f': {said}' if said else ''}: "
             "fix that, then type it"

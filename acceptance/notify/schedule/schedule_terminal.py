@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance.core.language import Language
+from acceptance.core.message import UserError
 from acceptance.notify.schedule import installation, units
 from acceptance.notify.schedule.installation import InstallResult, UnitLocation
 from acceptance.notify.schedule.units import TIMER, Schedule
@@ -16,7 +17,7 @@ def print_units(
 ) -> None:
     """Print the units as `install` would write them, and the line for cron.
 
-    Nothing is written. Raises ScheduleError.
+    Nothing is written. Raises UserError.
     """
     for name, text in installation.unit_texts(schedule).items():
         screen.path(f"### {place.folder / name}")
@@ -25,7 +26,7 @@ def print_units(
     screen.say(language("without systemd, the same as a line for `crontab -e`:"))
     try:
         screen.path(units.cron(schedule))
-    except units.Unquotable as error:
+    except UserError as error:
         screen.say(str(error))
 
 

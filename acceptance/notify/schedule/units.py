@@ -10,16 +10,13 @@ from datetime import time
 from pathlib import Path
 
 from acceptance.core.exit_code import SKIPPED
+from acceptance.core.message import UserError
 from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 # no argument may hold a zero byte, no unit anything but UTF-8
 _IMPOSSIBLE = re.compile(r"[\x00\ud800-\udfff]")
-
-
-class Unquotable(ValueError):
-    """A text that no unit or crontab can hold; the message is half a sentence."""
 
 
 def quote_word(text: str) -> str:
@@ -33,16 +30,16 @@ def quote_word(text: str) -> str:
 def quote_program(path: str) -> str:
     """The program of ExecStart=, in which no variable is replaced.
 
-    Raises Unquotable for quotes or backslashes, because systemd starts no such program.
+    Raises UserError for quotes or backslashes, because systemd starts no such program.
     """
     if _UNPRINTABLE.search(path) or any(sign in path for sign in "\"'\\"):
-        raise Unquotable(f"the program {path!a} has a name that systemd does not start")
+        raise UserError(f"the program {path!a} has a name that systemd does not start")
     return _quoted(path)
 
 
 def _quoted(text: str) -> str:
     if _IMPOSSIBLE.search(text):
-        raise Unquotable(f"{text!a} holds a character that no unit can hold")
+        raise UserError(f"{text!a} holds a character that no unit can hold")
     if _PLAIN.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
@@ -52,10 +49,10 @@ def _quoted(text: str) -> str:
 def quote_folder(path: str) -> str:
     """The value of WorkingDirectory=, which has specifiers but no quoting.
 
-    Raises Unquotable for a path that systemd would read differently.
+    Raises UserError for a path that systemd would read differently.
     """
     if _UNPRINTABLE.search(path) or path != path.strip() or path.endswith("\\"):
-        raise Unquotable(f"the folder {path!a} has a name that no unit can hold")
+        raise UserError(f"the folder {path!a} has a name that no unit can hold")
     return path.replace("%", "%%")
 
 
@@ -65,7 +62,7 @@ def cron_words(words: Sequence[str]) -> str:
     Percent signs, which are line ends there (crontab(5)), are escaped.
     """
     if any(_UNPRINTABLE.search(one) for one in words):
-        raise Unquotable(f"{shlex.join(words)!a} holds a character that no crontab can hold")
+        raise UserError(f"{shlex.join(words)!a} holds a character that no crontab can hold")
     return shlex.join(words).replace("%", r"\%")
 
 
@@ -121,7 +118,7 @@ class Schedule:
 
 
 def texts(schedule: Schedule) -> dict[str, str]:
-    """Every unit by its name. Raises Unquotable."""
+    """Every unit by its name. Raises UserError."""
     return {SERVICE: service(schedule), TIMER: timer(schedule), FAILED: failure_unit(schedule)}
 
 

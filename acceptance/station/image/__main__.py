@@ -10,11 +10,11 @@ import os
 import sys
 from pathlib import Path
 
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import clean, one_line
 from acceptance.station.image import build, inputs, recipe
-from acceptance.station.image.engine import ImageError
 
 
 def _say(line: str) -> None:
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
             say=_say,
             deadline=Deadline.after(chosen.minutes * 60),
         )
-    except (ImageError, command.CommandError, OSError) as error:
+    except (SetupError, command.CommandError, OSError) as error:
         _say(str(error))
         return 3
     how = f"built in {image.seconds:.0f} s" if image.built else "the image is here"

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import progress, recipe
-from acceptance.station.image.engine import BuildEngine, ImageError
+from acceptance.station.image.engine import BuildEngine
 from acceptance.wording import words
 
 BOOTSTRAPPED = "rigproof-base:trixie"
@@ -50,11 +51,11 @@ class Bootstrap:
     def bases(self, base: str, tools_base: str, *, named: bool) -> Bases:
         """The two bases, pulled where they are not here, or replaced by a bootstrapped one.
 
-        `named`: the user asked for this very base, so nothing replaces it. Raises ImageError.
+        `named`: the user asked for this very base, so nothing replaces it. Raises SetupError.
         """
         if why := self._unavailable(base):
             if named:
-                raise ImageError(f"the base {base} is not here and cannot be pulled: {why}")
+                raise SetupError(f"the base {base} is not here and cannot be pulled: {why}")
             self._bootstrapped(base, why)
             return Bases(BOOTSTRAPPED, BOOTSTRAPPED)
         if why := self._unavailable(tools_base):
@@ -84,7 +85,7 @@ class Bootstrap:
         )
 
     def _bootstrapped(self, instead_of: str, why: str) -> None:
-        """Make the Debian base where it is not here yet. Raises ImageError."""
+        """Make the Debian base where it is not here yet. Raises SetupError."""
         self.say(
             f"{instead_of} cannot be had ({why}): taking a base bootstrapped from Debian "
             "trixie packages instead"
@@ -92,7 +93,7 @@ class Bootstrap:
         if self.engine.image_id(BOOTSTRAPPED):
             return
         if os.geteuid() != 0:
-            raise ImageError(
+            raise SetupError(
                 "a base can be bootstrapped by root only: run `sudo rigproof image build` (in a "
                 f"checkout: `sudo make image`) once, or bring {instead_of} here (`docker pull` or "
                 "`docker load`), or build on a base that is here: `rigproof image build --base "
@@ -124,7 +125,7 @@ class Bootstrap:
             pass
         cure = "install it with your distribution's package manager"
         if shutil.which("apt-get") is None:
-            raise ImageError(f"a base is made by debootstrap, which is not installed: {cure}")
+            raise SetupError(f"a base is made by debootstrap, which is not installed: {cure}")
         self.say("installing debootstrap from the distribution")
         environment = {"DEBIAN_FRONTEND": "noninteractive"}
         self._run(["apt-get", "update", "-qq"], "apt", environment)
@@ -145,7 +146,7 @@ class Bootstrap:
         )
         done = progress.follow(running, log, progress.Progress(self.say))
         if done.returncode != 0:
-            raise ImageError(
+            raise SetupError(
                 f"the base could not be made: `{name}` {words.message(done.describe())}; "
                 f"the whole log: {log}\n{done.last_lines()}"
             )

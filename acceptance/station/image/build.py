@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acceptance.core import version as versions
+from acceptance.core.message import SetupError
 from acceptance.journal import provenance
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import engine as engines
 from acceptance.station.image import inputs, network, progress, recipe, record, stages
 from acceptance.station.image.base import ANSWER_S, Bases, Bootstrap
-from acceptance.station.image.engine import BuildEngine, ImageError, gigabytes
+from acceptance.station.image.engine import BuildEngine, gigabytes
 from acceptance.station.image.record import ImageRef
 from acceptance.wording import words
 
@@ -37,7 +38,7 @@ class WantedImage:
 
 
 def wanted(base: str | None = None, tools_base: str | None = None) -> WantedImage:
-    """The image of this rigproof, on the pinned bases or those named. Raises ImageError."""
+    """The image of this rigproof, on the pinned bases or those named. Raises SetupError."""
     context = inputs.files()
     pins = inputs.read_pins(context[inputs.PINS].read_text(encoding="utf-8"))
     bases = Bases(
@@ -66,7 +67,7 @@ def build(
     `log_dir`. The host's certificates, name servers and package sources are read under `root`.
     `answer_s` is how long a registry may be silent, in seconds.
 
-    Raises ImageError, one sentence with its cure; for a failed build with the last lines and the
+    Raises SetupError, one sentence with its cure; for a failed build with the last lines and the
     log's path.
     """
     began = time.monotonic()
@@ -94,7 +95,7 @@ def build(
 
 
 def _announced(engine: BuildEngine, pins: str, root: Path) -> str:
-    """What the build costs, for the user. Raises ImageError where the disk has no room for it.
+    """What the build costs, for the user. Raises SetupError where the disk has no room for it.
 
     An image of the same pins alone does not tell that the stages are here: it may come from a file.
     """
@@ -164,7 +165,7 @@ def _build(
         done = progress.follow(running, log, progress.Progress(say))
     if done.returncode != 0:
         last = progress.tail((done.stdout, done.stderr))
-        raise ImageError(
+        raise SetupError(
             f"the image could not be built: `docker build` {words.message(done.describe())}; "
             f"the whole log: {log}\n{last}"
         )

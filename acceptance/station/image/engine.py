@@ -14,16 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-
-
-class ImageError(Exception):
-    """The image cannot be built, found or read; the message is one sentence.
-
-    It has the last lines of a log where there is one.
-    """
-
 
 _ASK_S = 20.0
 # The address of the containerd that the distribution's unit starts.
@@ -44,9 +37,9 @@ class Disk:
     setting: str
 
     def require(self, needed: float, what: str) -> None:
-        """Raise ImageError where less than `needed` bytes are free."""
+        """Raise SetupError where less than `needed` bytes are free."""
         if self.free_bytes < needed:
-            raise ImageError(
+            raise SetupError(
                 f"{what}: it needs {gigabytes(needed)} in {self.folder}, where "
                 f"{gigabytes(self.free_bytes)} are free: make room there, or give the engine "
                 f"another folder ({self.setting}), or go without a container: --station host "
@@ -82,10 +75,10 @@ class BuildEngine:
         return done.stdout.strip() or None if done.returncode == 0 else None
 
     def labels(self, reference: str) -> dict[str, str]:
-        """An image's labels. Raises ImageError where the image is not here."""
+        """An image's labels. Raises SetupError where the image is not here."""
         done = self.ask("image", "inspect", "--format", "{{json .Config.Labels}}", reference)
         if done.returncode != 0:
-            raise ImageError(f"there is no image {reference} here: {done.last_lines(1)}")
+            raise SetupError(f"there is no image {reference} here: {done.last_lines(1)}")
         return json.loads(done.stdout) or {}
 
     def images(self, label: str, *, unnamed: bool = False) -> tuple[str, ...]:
@@ -165,23 +158,23 @@ def _store(info: Any, root: Path) -> tuple[Path, str]:
 
 
 def find() -> BuildEngine:
-    """The engine that answers. Raises ImageError, with the cure, where none does."""
+    """The engine that answers. Raises SetupError, with the cure, where none does."""
     try:
         docker = command.find("docker")
     except command.ProgramMissing as error:
-        raise ImageError(f"there is no container engine: {CURE}") from error
+        raise SetupError(f"there is no container engine: {CURE}") from error
     done = command.run(
         [docker, "version", "--format", "{{.Server.Version}}"], deadline=Deadline.after(_ASK_S)
     )
     if done.timed_out:
-        raise ImageError(
+        raise SetupError(
             f"the container engine does not answer within {_ASK_S:.0f} s: start it again"
         )
     if done.returncode != 0:
         said = done.last_lines(1)
         if "permission denied" in said:
-            raise ImageError(f"the container engine runs and refuses this user: {LET_IN}")
-        raise ImageError(f"no container engine answers ({said}): {CURE}")
+            raise SetupError(f"the container engine runs and refuses this user: {LET_IN}")
+        raise SetupError(f"no container engine answers ({said}): {CURE}")
     buildx = command.run([docker, "buildx", "version"], deadline=Deadline.after(_ASK_S))
     return BuildEngine(docker, buildkit=buildx.returncode == 0, local=_local(docker))
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from acceptance.core import regular_file
+from acceptance.core.message import SetupError
 from acceptance.journal import provenance
-from acceptance.station.image.engine import ImageError
 
 _ROOT = Path(__file__).resolve().parents[3]
 PINS = "containers/pins.txt"
@@ -45,7 +45,7 @@ class Pin:
 def read_pins(text: str) -> tuple[Pin, ...]:
     """The lines of pins.txt.
 
-    Raises ImageError for a malformed line, quoting it, and for a duplicate.
+    Raises SetupError for a malformed line, quoting it, and for a duplicate.
     """
     pins: dict[tuple[str, str], Pin] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -53,13 +53,13 @@ def read_pins(text: str) -> tuple[Pin, ...]:
         if not words:
             continue
         if len(words) != 3 or words[0] not in _PLACES:
-            raise ImageError(
+            raise SetupError(
                 f"{PINS} line {number}: expected `PLACE NAME VERSION` with PLACE one of "
                 f"{', '.join(_PLACES)}: {line!r}"
             )
         pin = Pin(*words)
         if (pin.place, pin.name) in pins:
-            raise ImageError(
+            raise SetupError(
                 f"{PINS} line {number}: {pin.name} is pinned twice for {pin.place}: {line!r}"
             )
         pins[pin.place, pin.name] = pin
@@ -67,11 +67,11 @@ def read_pins(text: str) -> tuple[Pin, ...]:
 
 
 def pinned_version(pins: tuple[Pin, ...], place: str, name: str) -> str:
-    """The version pinned for one name. Raises ImageError where there is none."""
+    """The version pinned for one name. Raises SetupError where there is none."""
     for pin in pins:
         if (pin.place, pin.name) == (place, name):
             return pin.version
-    raise ImageError(f"{PINS}: {name} is not pinned for {place}")
+    raise SetupError(f"{PINS}: {name} is not pinned for {place}")
 
 
 def files(root: Path = _ROOT) -> dict[str, Path]:
@@ -79,7 +79,7 @@ def files(root: Path = _ROOT) -> dict[str, Path]:
 
     `root` is a checkout, or the folder in which a wheel is installed; both give the same context.
     The host's certificates are not included. `source/` has the inputs of the wheel: the package,
-    and what pyproject.toml adds to it. Raises ImageError where a file is missing.
+    and what pyproject.toml adds to it. Raises SetupError where a file is missing.
     """
     inside = root / "acceptance"
     source = inside / "_source"
@@ -90,7 +90,7 @@ def files(root: Path = _ROOT) -> dict[str, Path]:
             "hatch"
         ]["build"]["targets"]["wheel"]["force-include"]
     except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
-        raise ImageError(
+        raise SetupError(
             f"{pyproject}: cannot be read for what goes into the wheel: {error!r}"
         ) from error
     found = {
@@ -108,7 +108,7 @@ def files(root: Path = _ROOT) -> dict[str, Path]:
         )
     for path in found.values():
         if not path.is_file():
-            raise ImageError(
+            raise SetupError(
                 f"{path}: is missing, and the image is made from it: check the checkout with "
                 "`git status`, or install rigproof again"
             )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from acceptance.core.message import SetupError
 from acceptance.station.image import recipe
-from acceptance.station.image.engine import BuildEngine, ImageError
+from acceptance.station.image.engine import BuildEngine
 
 RECORD = "/opt/rigproof/image.json"
 
@@ -85,14 +86,14 @@ def _instead(pin: InstalledItem) -> str:
 def inspect(engine: BuildEngine, reference: str) -> ImageRef:
     """The record of a local image.
 
-    Raises ImageError for one that is not here or is not rigproof's.
+    Raises SetupError for one that is not here or is not rigproof's.
     """
     labels = engine.labels(reference)
     key = f"{recipe.LABELS}."
     try:
         inputs, pins, base = (labels[key + name] for name in ("inputs", "pins", "base"))
     except KeyError as error:
-        raise ImageError(
+        raise SetupError(
             f"{reference} is no image of rigproof: it has no label {error}: without --image "
             "(make: IMAGE=) rigproof builds its own"
         ) from error
@@ -102,12 +103,12 @@ def inspect(engine: BuildEngine, reference: str) -> ImageRef:
     try:
         contents = msgspec.json.decode(done.stdout, type=Contents)
     except msgspec.DecodeError as error:
-        raise ImageError(
+        raise SetupError(
             f"{reference} does not tell what is in it ({error}): {done.last_lines(1)}"
         ) from error
     identity = engine.image_id(reference)
     if identity is None:
-        raise ImageError(
+        raise SetupError(
             f"{reference} was removed while it was looked at: start again, and it is built"
         )
     commit = labels.get("org.opencontainers.image.revision")

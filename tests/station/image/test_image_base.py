@@ -7,10 +7,10 @@ import pytest
 from engine_stub import Build, calls
 from executable import executable
 
+from acceptance.core.message import SetupError
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import base as bases
 from acceptance.station.image import engine as engines
-from acceptance.station.image.engine import ImageError
 
 
 def test_without_a_registry_a_base_is_bootstrapped_and_that_is_said(
@@ -52,7 +52,7 @@ def test_a_registry_that_hangs_is_given_up_on(build: Build, stub: Path, said: li
 
 def test_nothing_takes_the_place_of_a_base_that_was_named(build: Build) -> None:
     with pytest.raises(
-        ImageError, match="the base mine:1 is not here and cannot be pulled: no such host"
+        SetupError, match="the base mine:1 is not here and cannot be pulled: no such host"
     ):
         build(base="mine:1")
 
@@ -60,7 +60,7 @@ def test_nothing_takes_the_place_of_a_base_that_was_named(build: Build) -> None:
 def test_only_root_can_bootstrap(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(
-        ImageError,
+        SetupError,
         match=r"bootstrapped by root only: run `sudo rigproof image build` .*once, or bring "
         r"nvidia/cuda",
     ):
@@ -88,7 +88,7 @@ def test_a_base_that_cannot_be_made_tells_why_and_leaves_nothing(
 
     monkeypatch.setattr(bases.tempfile, "mkdtemp", folder)
     with pytest.raises(
-        ImageError, match=f"the base could not be made: `{name}` ended with exit code 1"
+        SetupError, match=f"the base could not be made: `{name}` ended with exit code 1"
     ):
         build()
     assert [place.exists() for place in made] == [False]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from engine_stub import Build, calls
 
+from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.station.image import __main__ as main
 from acceptance.station.image import engine as engines
 from acceptance.station.image import record
-from acceptance.station.image.engine import ImageError
 
 
 def test_bases_are_pulled_and_the_image_built_once(
@@ -33,7 +33,7 @@ def test_a_build_that_fails_shows_its_last_lines_and_its_log(
     build: Build, stub: Path, tmp_path: Path
 ) -> None:
     (stub / "build-fails").touch()
-    with pytest.raises(ImageError) as caught:
+    with pytest.raises(SetupError) as caught:
         build()
     assert str(caught.value).startswith(
         "the image could not be built: `docker build` ended with exit code 1 after "
@@ -87,7 +87,7 @@ def test_an_engine_that_does_not_serve_says_the_cure(
     build: Build, stub: Path, text: str, message: str
 ) -> None:
     (stub / "down").write_text(text)
-    with pytest.raises(ImageError, match=message):
+    with pytest.raises(SetupError, match=message):
         build()
 
 
@@ -96,7 +96,7 @@ def test_an_engine_that_hangs_is_given_up_on(
 ) -> None:
     (stub / "mute").touch()
     monkeypatch.setattr(engines, "_ASK_S", 0.1)
-    with pytest.raises(ImageError, match="does not answer within 0 s: start it again"):
+    with pytest.raises(SetupError, match="does not answer within 0 s: start it again"):
         build()
 
 
@@ -106,7 +106,7 @@ def test_without_a_client_there_is_no_engine(build: Build, monkeypatch: pytest.M
 
     monkeypatch.setattr(command, "find", missing)
     with pytest.raises(
-        ImageError,
+        SetupError,
         match=r"there is no container engine: install and start one with "
         r"`sudo apt install docker\.io` \(in a checkout: `sudo make engine`\)",
     ):
@@ -149,16 +149,16 @@ def test_provenance_shows_a_version_that_is_not_the_pinned_one(build: Build) -> 
 
 def test_an_image_that_is_not_ours_is_refused(stub: Path) -> None:
     engine = engines.find()
-    with pytest.raises(ImageError, match="there is no image a:1 here"):
+    with pytest.raises(SetupError, match="there is no image a:1 here"):
         record.inspect(engine, "a:1")
     (stub / "images/a_1").write_text("null")
     with pytest.raises(
-        ImageError, match=r"a:1 is no image of rigproof: it has no label 'org.rigproof.inputs'"
+        SetupError, match=r"a:1 is no image of rigproof: it has no label 'org.rigproof.inputs'"
     ):
         record.inspect(engine, "a:1")
     (stub / "images/a_1").write_text((stub / "labels").read_text())
     (stub / "image.json").write_text(json.dumps({"base": 1}))
-    with pytest.raises(ImageError, match="a:1 does not tell what is in it"):
+    with pytest.raises(SetupError, match="a:1 does not tell what is in it"):
         record.inspect(engine, "a:1")
 
 

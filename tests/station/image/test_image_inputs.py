@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.core.message import SetupError
 from acceptance.station.image import inputs
-from acceptance.station.image.engine import ImageError
 from acceptance.station.image.inputs import Pin
 
 
@@ -25,19 +25,19 @@ def test_pins_are_read_with_comments_and_blank_lines() -> None:
 
 @pytest.mark.parametrize("line", ["trixie gpu-burn", "trixie gpu-burn 1 2", "bookworm gpu-burn 1"])
 def test_a_line_of_another_form_is_quoted(line: str) -> None:
-    with pytest.raises(ImageError, match=f"line 2: expected .*{line}"):
+    with pytest.raises(SetupError, match=f"line 2: expected .*{line}"):
         inputs.read_pins(f"\n{line}\n")
 
 
 def test_nothing_is_pinned_twice() -> None:
-    with pytest.raises(ImageError, match="line 2: gpu-burn is pinned twice for trixie"):
+    with pytest.raises(SetupError, match="line 2: gpu-burn is pinned twice for trixie"):
         inputs.read_pins("trixie gpu-burn 1\ntrixie gpu-burn 2\n")
 
 
 def test_a_pin_is_found_by_place_and_name() -> None:
     pins = (Pin("trixie", "a", "1"), Pin("sid", "a", "2"))
     assert inputs.pinned_version(pins, "sid", "a") == "2"
-    with pytest.raises(ImageError, match="b is not pinned for sid"):
+    with pytest.raises(SetupError, match="b is not pinned for sid"):
         inputs.pinned_version(pins, "sid", "b")
 
 
@@ -88,11 +88,11 @@ def test_the_context_is_the_recipe_and_what_the_wheel_is_made_from(tree: Path) -
 
 def test_a_missing_input_is_named(tree: Path) -> None:
     (tree / "containers/take").unlink()
-    with pytest.raises(ImageError, match="containers/take: is missing"):
+    with pytest.raises(SetupError, match="containers/take: is missing"):
         inputs.files(tree)
     (tree / "pyproject.toml").write_text("")
     with pytest.raises(
-        ImageError, match=r"pyproject.toml: cannot be read for what goes into the wheel"
+        SetupError, match=r"pyproject.toml: cannot be read for what goes into the wheel"
     ):
         inputs.files(tree)
 
@@ -162,7 +162,7 @@ def test_an_installed_wheel_gives_the_same_context(tree: Path, tmp_path: Path) -
     (site / "acceptance/_source/containers/take").write_text("changed")
     assert inputs.digest(inputs.files(site), {}) != inputs.digest(ours, {})
     (site / "acceptance/_source/LICENSE").unlink()
-    with pytest.raises(ImageError, match=r"LICENSE: is missing.*install rigproof again"):
+    with pytest.raises(SetupError, match=r"LICENSE: is missing.*install rigproof again"):
         inputs.files(site)
 
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from engine_stub import Build, calls
 
+from acceptance.core.message import SetupError
 from acceptance.station.image import engine as engines
 from acceptance.station.image import stages
-from acceptance.station.image.engine import ImageError
 
 SOCKET = "/run/containerd/containerd.sock"
 CONTAINERD = [["driver-type", "io.containerd.snapshotter.v1"]]
@@ -59,7 +59,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(
 ) -> None:
     free["bytes"] = 17.9e9
     with pytest.raises(
-        ImageError,
+        SetupError,
         match=r"needs 18 GB in /srv/d, where 17\.9 GB are free: make room.*STATION=host",
     ):
         build()
@@ -78,7 +78,7 @@ def test_the_next_build_needs_little(
     # came from a file.
     for cache in ("", "Cannot connect\n", df("0B"), df("9.99GB"), df("999kB"), df("all of it")):
         (stub / "df").write_text(cache)
-        with pytest.raises(ImageError, match="needs 18 GB"):
+        with pytest.raises(SetupError, match="needs 18 GB"):
             build()
     if buildkit:
         (stub / "df").write_text(df("10.2GB"))
@@ -89,7 +89,7 @@ def test_the_next_build_needs_little(
     assert "about 4.4 GB to download" in said[0]
     free["bytes"] = 1e9
     (stub / "images").joinpath(next(Path(stub / "images").glob("rigproof_*")).name).unlink()
-    with pytest.raises(ImageError, match="needs 2 GB"):
+    with pytest.raises(SetupError, match="needs 2 GB"):
         build()
 
 
@@ -143,7 +143,7 @@ def test_an_engine_that_keeps_its_images_in_containerd_needs_the_room_there(
     assert (None if disk is None else str(disk.folder)) == folder
     if disk is not None:
         free["bytes"] = 1e9
-        with pytest.raises(ImageError, match=f"^x: it needs 101 GB in {folder}, .*`{cure}"):
+        with pytest.raises(SetupError, match=f"^x: it needs 101 GB in {folder}, .*`{cure}"):
             disk.require(101e9, "x")
 
 
