@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import each
 
 from acceptance.cli import parser
 from acceptance.core import exit_code
@@ -23,19 +24,14 @@ TEXTS = {name: (FOLDER / name).read_text(encoding="utf-8") for name in NAMES}
 _OWN = re.compile(r"\.venv/bin/rigproof ([^|;}\n']+?)(?: *\|\||; ?\}|'|$)", re.MULTILINE)
 
 
+GITHUB: dict[Any, Any] = yaml.safe_load(TEXTS["github-actions.yml"])
+(JOB,) = GITHUB["jobs"].values()
+GITLAB: dict[str, Any] = yaml.safe_load(TEXTS["gitlab-ci.yml"])["nightly"]
+
+
 def calls(name: str) -> list[list[str]]:
     """What a sample gives to rigproof, call by call."""
     return [shlex.split(found) for found in _OWN.findall(TEXTS[name])]
-
-
-def github() -> dict[Any, Any]:
-    found: dict[Any, Any] = yaml.safe_load(TEXTS["github-actions.yml"])
-    return found
-
-
-def gitlab() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(TEXTS["gitlab-ci.yml"])["nightly"]
-    return found
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,62 +46,53 @@ def test_what_is_called_can_be_called(name: str) -> None:
             assert given.run_dir_file is not None, "latest may be another night's"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_history_stays_on_the_machine(name: str) -> None:
-    assert re.search(r"""\bOUT\b *[:=] *'?/var/lib/rigproof'?$""", TEXTS[name], re.MULTILINE)
-    assert "junit.xml" in TEXTS[name]
+@each(
+    "name, told",
+    [
+        *(
+            (name, pattern)
+            for name in NAMES
+            for pattern in (r"""\bOUT\b *[:=] *'?/var/lib/rigproof'?$""", "junit.xml")
+        ),
+        ("github-actions.yml", r'"\$code" -eq 4'),
+        ("Jenkinsfile", "code == 4"),
+        ("Jenkinsfile", r"disableConcurrentBuilds\(\)"),
+        ("Jenkinsfile", r"post \{\s+always \{"),
+        ("Jenkinsfile", r"cron\("),
+    ],
+)
+def test_history_stays_on_the_machine_and_a_skipped_night_is_no_failure(
+    name: str, told: str
+) -> None:
+    assert re.search(told, TEXTS[name], re.MULTILINE)
+    assert "/latest" not in TEXTS[name], "it may be another night's"
+    assert (exit_code.SKIPPED, GITLAB["allow_failure"]) == (4, {"exit_codes": 4})
 
 
-def test_a_skipped_night_has_one_exit_code_everywhere() -> None:
-    assert exit_code.SKIPPED == 4
-    assert gitlab()["allow_failure"] == {"exit_codes": 4}
-    assert '"$code" -eq 4' in TEXTS["github-actions.yml"]
-    assert "code == 4" in TEXTS["Jenkinsfile"]
-
-
-def test_nothing_of_a_stranger_starts_them() -> None:
-    assert set(github()[True]) == {"schedule", "workflow_dispatch"}  # YAML 1.1 takes `on` for true
-    assert github()["permissions"] == {}
-    (job,) = github()["jobs"].values()
-    assert job["permissions"] == {"contents": "read"}
-    conditions = " ".join(rule["if"] for rule in gitlab()["rules"])
+def test_nothing_of_a_stranger_starts_them_and_reports_are_kept_whatever_the_verdict() -> None:
+    assert set(GITHUB[True]) == {"schedule", "workflow_dispatch"}  # YAML 1.1 takes `on` for true
+    assert (GITHUB["permissions"], JOB["permissions"]) == ({}, {"contents": "read"})
+    conditions = " ".join(rule["if"] for rule in GITLAB["rules"])
     assert set(re.findall(r'"(\w+)"', conditions)) == {"schedule", "web"}
     assert "merge_request" not in conditions
-    assert "cron(" in TEXTS["Jenkinsfile"]
-
-
-def test_one_at_a_time() -> None:
-    assert github()["concurrency"]["cancel-in-progress"] is False
-    assert gitlab()["resource_group"]
-    assert "disableConcurrentBuilds()" in TEXTS["Jenkinsfile"]
-
-
-def test_actions_are_pinned_by_digest() -> None:
-    (job,) = github()["jobs"].values()
-    used = [step["uses"] for step in job["steps"] if "uses" in step]
-    assert used
+    assert GITHUB["concurrency"]["cancel-in-progress"] is False
+    assert GITLAB["resource_group"]
+    used = {step["uses"]: step for step in JOB["steps"] if "uses" in step}
     assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
-
-
-def test_reports_are_kept_whatever_the_verdict() -> None:
-    (job,) = github()["jobs"].values()
-    (kept,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
-    (made,) = [step for step in job["steps"] if step.get("id") == "made"]
+    (kept,) = (step for name, step in used.items() if "upload-artifact" in name)
+    (made,) = (step for step in JOB["steps"] if step.get("id") == "made")
     assert made["if"] == "${{ always() }}"
     assert kept["if"] == "${{ always() && steps.made.outputs.run != '' }}"
-    assert gitlab()["artifacts"]["when"] == "always"
-    assert gitlab()["artifacts"]["reports"]["junit"].startswith("night/")
-    assert re.search(r"post \{\s+always \{", TEXTS["Jenkinsfile"])
+    assert GITLAB["artifacts"]["when"] == "always"
+    assert GITLAB["artifacts"]["reports"]["junit"].startswith("night/")
 
 
-def steps(name: str) -> str:
-    """What a sample types to publish."""
-    if name == "gitlab-ci.yml":
-        return "\n".join(gitlab()["after_script"])
-    if name == "Jenkinsfile":
-        return re.findall(r"^ +sh '(.*)'$", TEXTS[name], re.MULTILINE)[-1]
-    (job,) = github()["jobs"].values()
-    return str(next(step["run"] for step in job["steps"] if step.get("id") == "made"))
+# What a sample types to publish.
+STEPS = {
+    "github-actions.yml": next(step["run"] for step in JOB["steps"] if step.get("id") == "made"),
+    "gitlab-ci.yml": "\n".join(GITLAB["after_script"]),
+    "Jenkinsfile": re.findall(r"^ +sh '(.*)'$", TEXTS["Jenkinsfile"], re.MULTILINE)[-1],
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,16 +110,9 @@ def test_only_what_the_job_has_made_is_published(tmp_path: Path, name: str, own:
     env = {"PATH": os.environ["PATH"], "OUT": str(out), "MADE": "run-dir", "RUNNER_TEMP": str(work)}
     env["GITHUB_OUTPUT"] = str(work / "output")
     subprocess.run(
-        ["bash", "-euc", steps(name)], cwd=work, env=env, check=True, capture_output=True
+        ["bash", "-euc", STEPS[name]], cwd=work, env=env, check=True, capture_output=True
     )
-    if name == "github-actions.yml":
-        found = (work / "output").read_text() if (work / "output").exists() else None
-        assert found == (f"run={out / 'of this job'}\n" if own else None)
-    else:
-        found = (work / "night/junit.xml").read_text() if (work / "night").exists() else None
-        assert found == ("of this job" if own else None)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_latest_is_published_by_none(name: str) -> None:
-    assert "/latest" not in TEXTS[name]
+    github = name == "github-actions.yml"
+    told = work / ("output" if github else "night/junit.xml")
+    due = f"run={out / 'of this job'}\n" if github else "of this job"
+    assert (told.read_text() if told.exists() else None) == (due if own else None)

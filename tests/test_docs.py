@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
+from cases import each
 from markdown_it import MarkdownIt
 
 from acceptance.expect import sheet
@@ -35,6 +37,7 @@ def links(path: Path) -> Iterator[str]:
                 yield target
 
 
+@functools.cache
 def anchors(path: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them: each word's letters, with dashes."""
     found: set[str] = set()
@@ -58,7 +61,7 @@ def test_the_sheet_on_the_page_about_cards_is_one(tmp_path: Path) -> None:
     assert set(sheet.Sheet.__struct_fields__) - told <= left, "the table of keys"
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+@each("path", pages, told=lambda path: str(path.relative_to(ROOT)))
 def test_each_link_leads_somewhere(path: Path) -> None:
     # towncrier gathers the fragments into a file beside the README.
     folder = ROOT if path.parent.name == "changelog.d" and path.name != "README.md" else path.parent
@@ -66,5 +69,22 @@ def test_each_link_leads_somewhere(path: Path) -> None:
         name, _, anchor = target.partition("#")
         there = (folder / name).resolve() if name else path
         assert there.exists(), f"{target}: there is no such file"
-        if anchor:
-            assert anchor in anchors(there), f"{target}: there is no such heading"
+        assert not anchor or anchor in anchors(there), f"{target}: there is no such heading"
+
+
+def test_the_readme_says_the_same_in_both_languages() -> None:
+    """What is typed and what it prints, and the pages that it leads to."""
+    english, chinese = (ROOT / name for name in ("README.md", "README.zh-CN.md"))
+    blocks = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+    assert blocks.findall(english.read_text()) == blocks.findall(chinese.read_text())
+    other, *rest = links(english)
+    assert (other, [english.name, *rest]) == (chinese.name, list(links(chinese)))
+
+
+def test_the_modules_that_must_be_covered_whole_exist() -> None:
+    """Coverage ignores a name without a file: a module that moved would fall out in silence."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    report = project["tool"]["coverage"]["report"]
+    named = [*report["include"], *report["omit"]]
+    assert len(named) > 20
+    assert [name for name in named if not list(ROOT.glob(name))] == []

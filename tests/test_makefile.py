@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cases import each
+from thoroughness import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -32,33 +34,33 @@ def test_a_misspelt_setting_is_refused_before_anything_runs(given: str) -> None:
 
 
 def test_a_misspelt_command_names_the_nearest() -> None:
-    done = made("acept")
+    done, far = made("acept"), made("xyzzy")
     assert done.returncode == 2 or "exit 2" in done.stdout  # with -n make shows what it would do
     assert "there is no command acept: did you mean accept?" in done.stdout + done.stderr
-    far = made("xyzzy")
     assert "did you mean" not in far.stdout + far.stderr
-    phony = set(re.search(r"COMMANDS := ((?:.*\\\n)*.*)", MAKEFILE)[1].replace("\\", "").split())  # type: ignore[index]
-    helped = {
-        goal
-        for goals in re.findall(r"(?m)^([a-z0-9 -]+):.*## ", MAKEFILE)
-        for goal in goals.split()
-    }
-    assert phony == helped
+    (listed,) = re.findall(r"COMMANDS := ((?:.*\\\n)*.*)", MAKEFILE)
+    helped = re.findall(r"(?m)^([a-z0-9 -]+):.*## ", MAKEFILE)
+    assert set(listed.replace("\\", "").split()) == set(" ".join(helped).split())
 
 
-def test_what_is_a_setting_is_taken() -> None:
-    done = made("smoke", "MACHINE=a b.toml", "-j2", "https_proxy=x", "RIGPROOF_TESTS=all")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert '--machine "a b.toml"' in done.stdout
-    assert made("help", MACHNE="of the environment").returncode == 0
+@each(
+    "typed, option",
+    [
+        (["smoke", "MACHINE=a b.toml", "-j2", "https_proxy=x"], '--machine "a b.toml"'),
+        (["smoke", "MACHINE=a b.toml", "RIGPROOF_TESTS=all"], '--machine "a b.toml"'),
+        (["plan", "AS=a b.toml"], '--as "a b.toml"'),
+        (["inventory", "MACHINE=x.toml", "JSON=1"], '--write "x.toml" --json'),
+    ],
+)
+def test_what_is_a_setting_is_taken(typed: list[str], option: str) -> None:
+    done = made(*typed)
+    assert (done.returncode, done.stderr, option in done.stdout) == (0, "", True)
 
 
 def test_a_plan_for_a_declared_machine_is_no_test_of_this_one() -> None:
-    done = made("plan", "AS=a b.toml")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert '--as "a b.toml"' in done.stdout
-    assert "--as" not in made("plan").stdout  # make has a variable AS of its own
-    assert "--as" not in made("plan", AS="/usr/bin/as").stdout
+    assert made("help", MACHNE="of the environment").returncode == 0
+    for environment in ({}, {"AS": "/usr/bin/as"}):  # make has a variable AS of its own
+        assert "--as" not in made("plan", **environment).stdout
     for command in ("accept", "smoke", "inventory"):
         refused = made(command, "AS=a b.toml")
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -75,32 +77,26 @@ SWITCHES = {
 }
 
 
-@pytest.mark.parametrize("name", SWITCHES)
+@each("name", SWITCHES)
 def test_a_switch_is_on_or_off(name: str) -> None:
     goal, option = SWITCHES[name]
-    for value, on in (("1", True), ("0", False), ("", False), (" ", False)):
+    values = [("1", True), ("0", False), ("", False), (" ", False)]
+    for value, on in values if name == "FAIL_FAST" or ALL else values[:2]:
         done = made(goal, f"{name}={value}")
         assert (done.returncode, option in done.stdout) == (0, on), value
         assert (option in made(goal, **{name: value}).stdout) is on, value
-    for value in ("yes", "no", "2", "00"):
+    for value in ("yes", "no", "2", "00") if name == "FAIL_FAST" or ALL else ():
         done = made(goal, f"{name}={value}")
         assert (done.returncode, done.stdout) == (2, "")
         assert f"{name}={value}: give 1 for on; 0 or nothing is off" in done.stderr
 
 
-def test_every_switch_is_tried() -> None:
-    (known,) = re.findall(r"^SWITCHES := (.*)", MAKEFILE, re.MULTILINE)
+def test_every_switch_is_tried_and_every_setting_known() -> None:
+    known, switches = (
+        set(re.findall(rf"^{name} := ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)[0].split())
+        for name in ("SETTINGS", "SWITCHES")
+    )
     (told,) = re.findall(r"'settings: (.*?)\n\n", MAKEFILE, re.DOTALL)
-    assert set(known.split()) == set(SWITCHES) >= set(re.findall(r"\b([A-Z_]+)=1\b", told))
-
-
-def test_a_draft_and_json_are_refused_together_by_the_command_line() -> None:
-    assert '--write "x.toml" --json' in made("inventory", "MACHINE=x.toml", "JSON=1").stdout
-
-
-def test_every_setting_is_known() -> None:
-    (known,) = re.findall(r"^SETTINGS := ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)
-    (told,) = re.findall(r"'settings: (.*?)\n\n", MAKEFILE, re.DOTALL)
+    assert switches == set(SWITCHES) >= set(re.findall(r"\b([A-Z_]+)=1\b", told))
     used = {*re.findall(r"^([A-Z_]+) +\?=", MAKEFILE, re.MULTILINE)}
-    used |= {*re.findall(r"\b([A-Z_]{2,})=", told)}
-    assert used <= set(known.replace("\\", "").split())
+    assert used | {*re.findall(r"\b([A-Z_]{2,})=", told)} <= known

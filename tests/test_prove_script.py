@@ -8,7 +8,9 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+from cases import each
 from executable import executable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,27 +82,25 @@ def test_verdicts_and_figures_beside_the_recorded_ones(tmp_path: Path) -> None:
     )
 
 
-def test_what_did_not_pass_is_told(tmp_path: Path) -> None:
-    for name, options, line in (
-        ("tests", {"tests": 1}, "tests/gpu: 9 passed"),
-        ("fail", {"accept": 1}, "accept 3: FAIL"),
-        ("unjudged", {"accept": 3}, "accept 1: UNJUDGED"),
-        ("no-run", {"accept": 2}, "accept 2: no run (exit status 2)"),
-    ):
-        (tmp_path / name).mkdir()
-        code, told, _ = prove(tmp_path / name, **options)
-        assert (code, line in told) == (1, True), told
-    (tmp_path / "lacking").mkdir()
-    rates = {name: rate for name, rate in RATES.items() if name != "collective_broadcast"}
-    code, told, _ = prove(tmp_path / "lacking", rates=rates)
-    assert (code, "none" in told.splitlines()[-2]) == (1, True), told
+LACKING = {name: rate for name, rate in RATES.items() if name != "collective_broadcast"}
 
 
-def test_nothing_is_tried_without_two_gpus(tmp_path: Path) -> None:
-    for name, smi, why in (
-        ("one", "echo NVIDIA H200", "this needs two GPUs, and nvidia-smi lists: NVIDIA H200"),
-        ("none", "exit 9", "nvidia-smi lists no GPU"),
-    ):
-        (tmp_path / name).mkdir()
-        code, told, said = prove(tmp_path / name, smi=smi)
-        assert (code, told, why in said) == (2, "", True), said
+@each(
+    "options, code, line",
+    [
+        ({"tests": 1}, 1, "tests/gpu: 9 passed"),
+        ({"accept": 1}, 1, "accept 3: FAIL"),
+        ({"accept": 3}, 1, "accept 1: UNJUDGED"),
+        ({"accept": 2}, 1, "accept 2: no run (exit status 2)"),
+        ({"rates": LACKING}, 1, "none"),
+        ({"smi": "echo NVIDIA H200"}, 2, "this needs two GPUs, and nvidia-smi lists: NVIDIA H200"),
+        ({"smi": "exit 9"}, 2, "nvidia-smi lists no GPU"),
+    ],
+)
+def test_what_did_not_pass_is_told(
+    tmp_path: Path, options: dict[str, Any], code: int, line: str
+) -> None:
+    """Without two GPUs nothing is tried."""
+    found, told, said = prove(tmp_path, **options)
+    assert (found, line in (said if code == 2 else told)) == (code, True), told + said
+    assert told == "" or code == 1

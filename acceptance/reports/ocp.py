@@ -59,7 +59,7 @@ def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, Mapping):
-        return {key: _safe(one) for key, one in value.items()}
+        return {_safe(key): _safe(one) for key, one in value.items()}
     if isinstance(value, Sequence):
         return [_safe(one) for one in value]
     return value

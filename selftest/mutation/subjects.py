@@ -84,7 +84,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     "baseline": {
         "change_rules": "change_rules | changes inventory_recorded",
         "changes": "changes | inventory_recorded",
-        "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
+        "facts": "facts | history/comparison changes inventory_recorded",
         "matching": "matching machine/observation | history/comparison",
     },
     "core": {
@@ -232,13 +232,13 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "history": {
         "baseline": "baseline",
-        "comparison": "comparison compared_run | circumstances clean_pairs",
+        "comparison": "comparison compared_run | baseline/facts clean_pairs",
         "drift_rules": "drift_rules | reference_builder",
         "durations": "durations | run/recall",
         "noise": "noise | comparison clean_pairs",
         "queries": "queries | run/recall",
-        "reference_builder": "night_value | reference_builder core/drift core/past",
-        "trend": "trend_report trend | reports/nights_report",
+        "reference_builder": "reference_builder | core/drift core/past",
+        "trend": "trend | reports/nights_report",
     },
     "journal": {
         "packed_samples": "packed_samples",
@@ -251,7 +251,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "machine_file": "expect/declaration machine_file"
         " | expect/every_limit expect/plan_builder"
         " | shipped_machines",
-        "observation": "observation | history/compared_run history/circumstances",
+        "observation": "observation | history/compared_run baseline/facts",
         "pcie": "disk_link | expect/expect_gpu",
         "scratch_place": "scratch_place | run/scratch",
         "thresholds": "thresholds",

@@ -10,6 +10,7 @@ from typing import Any
 
 import journals
 import msgspec
+from known import known
 
 from acceptance.baseline import change_rules, facts
 from acceptance.baseline.changes import MachineChange
@@ -151,9 +152,7 @@ def run(inventory: dict[str, Any], **measured: float) -> list[Entry]:
 
 def born(inventory: dict[str, Any], **measured: float) -> MachineFacts:
     """What that run tells of the machine."""
-    found = facts.facts_of(run(inventory, **measured))
-    assert found is not None
-    return found
+    return known(facts.facts_of(run(inventory, **measured)))
 
 
 def ruled(then: MachineFacts) -> MachineFacts:

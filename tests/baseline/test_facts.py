@@ -6,20 +6,17 @@ from typing import Any
 
 import journals
 import machine_facts
-import msgspec
-import pytest
 from cases import each
 from known import known
-from machine_facts import BOOK, born, disk, gpu, link, machine
+from machine_facts import born, disk, gpu, link, machine
 
 from acceptance.baseline import facts
 from acceptance.baseline.facts import circumstances
-from acceptance.core import parts
 from acceptance.core.evidence import Table
 from acceptance.core.machine_facts import CountedParts, MachineFacts
-from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.loads.train.digest_contract import COLUMNS, VERSION_COLUMNS
-from acceptance.machine.observation import NOTHING
+from acceptance.machine.observation import decode
 
 
 def test_the_parts_and_what_is_printed_on_them() -> None:
@@ -203,18 +200,11 @@ def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
     plain = machine()
     plain["memory"]["dimms"] = None
     found = born(plain)
-    assert "dimm" not in found.looked
-    assert not [part for part in found.parts if str(part).startswith("dimm")]
+    assert not [part for part in (*found.parts, *found.looked) if str(part).startswith("dimm")]
     plain["memory"]["dimms"] = []
     assert "dimm" in born(plain).looked
-
-
-@pytest.mark.parametrize(
-    "plain", [{"disks": [disk()]}, {"cpu": {"cores": 1}, "pci": 3, "links": None}]
-)
-def test_what_an_inventory_does_not_hold_is_absent(plain: dict[str, Any]) -> None:
-    found = born(plain)
-    assert [name for name in ("gpu", "net", "dimm") if name in found.looked] == []
+    assert born({"disks": [disk()]}).looked == ("disk",)
+    assert born({"links": []}).looked == ("net",)
 
 
 def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
@@ -224,29 +214,75 @@ def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
     assert facts.facts_of([]) is None
 
 
-def test_it_travels_as_json() -> None:
-    found = msgspec.structs.replace(born(machine()), book=BOOK)
-    assert (
-        msgspec.json.decode(
-            msgspec.json.encode(found, enc_hook=parts.encode),
-            type=MachineFacts,
-            dec_hook=parts.decode,
-        )
-        == found
-    )
+SEEN: dict[str, Any] = {
+    "cpu": {"model": "EPYC", "governor": "performance", "flags": "x", "sockets": 2, "cores": 64,
+            "threads": 128},
+    "memory": {"total_bytes": 64 << 30, "dimms": [
+        {"slot": "A1", "size_bytes": 1, "kind": "DDR5", "configured_mts": 4800, "part_number": "P",
+         "rank": 1}]},
+    "disks": [{"name": "sda", "model": "SSD", "size_bytes": 2, "firmware": "1.0", "used": "x"}],
+    "links": [{"name": "eth0", "speed_mbps": 10000, "driver": "mlx5"}],
+    "board": {"vendor": "V", "name": "N", "bios_version": "F2", "kernel": "6.12", "os": "Debian",
+              "nvidia_driver": "580", "date": "x"},
+    "pci": [{"address": "0000:01:00.0", "is_display": True, "is_virtual_function": False}],
+    "nvml": {"devices": [
+        {"pci_address": "0000:01:00.0", "name": "H200", "vbios": "96", "temperature": "x",
+         "traits": {"ecc_enabled": True, "mig_enabled": False, "persistence": True,
+                    "power_limit_w": 700.0, "compute_mode": "default", "fan": "x"}},
+        {"pci_address": "0000:02:00.0", "vbios": "97"},
+    ]},
+}  # fmt: skip
 
 
-def test_what_is_not_known_of_a_run_is_no_fact() -> None:
-    found = circumstances({"station": "host", "boot_id": "1"}, NOTHING, profile="smoke", scope=None)
-    assert (found[ITSELF, "profile"], found[ITSELF, "station"]) == ("smoke", "host")
-    assert not {(ITSELF, "scope"), (ITSELF, "boot_id")} & found.keys()
-
-
-def test_what_names_the_machine_explains_no_difference() -> None:
+def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
     names = ("host", "boot_id", "selftest", "order_number", "asset_tag", "psu_watts")
-    told = {**dict.fromkeys(names, "one"), "kernel": "6.8"}
-    found = circumstances(told, NOTHING, profile="smoke", scope=None)
-    assert not {name for where, name in found if where == ITSELF} & set(names)
+    run = {**dict.fromkeys(names, "one"), "kernel": "6.12", "rigproof": "1.0"}
+    assert circumstances(run, decode(SEEN), profile="smoke", scope=None) == {
+        (ITSELF, "profile"): "smoke",
+        (ITSELF, "rigproof"): "1.0",
+        (ITSELF, "kernel"): "6.12",
+        (ITSELF, "vendor"): "V",
+        (ITSELF, "name"): "N",
+        (ITSELF, "os"): "Debian",
+        (ITSELF, "bios_version"): "F2",
+        (ITSELF, "nvidia_driver"): "580",
+        (CPU, "model"): "EPYC",
+        (CPU, "governor"): "performance",
+        (CPU, "sockets"): "2",
+        (CPU, "cores"): "64",
+        (CPU, "threads"): "128",
+        (MEMORY, "GiB"): "64",
+        (Part("dimm", "A1"), "size_bytes"): "1",
+        (Part("dimm", "A1"), "kind"): "DDR5",
+        (Part("dimm", "A1"), "configured_mts"): "4800",
+        (Part("dimm", "A1"), "part_number"): "P",
+        (Part("disk", "sda"), "model"): "SSD",
+        (Part("disk", "sda"), "size_bytes"): "2",
+        (Part("disk", "sda"), "firmware"): "1.0",
+        (Part("net", "eth0"), "speed_mbps"): "10000",
+        (Part("net", "eth0"), "driver"): "mlx5",
+        (Gpu(0), "name"): "H200",
+        (Gpu(0), "pci_address"): "0000:01:00.0",
+        (Gpu(0), "vbios"): "96",
+        (Gpu(0), "power_limit_w"): "700.0",
+        (Gpu(0), "ecc_enabled"): "on",
+        (Gpu(0), "mig_enabled"): "off",
+        (Gpu(0), "persistence"): "on",
+        (Gpu(0), "compute_mode"): "default",
+    }
+
+
+@each(
+    "inventory",
+    [
+        {},
+        {"cpu": {"cores": None}, "memory": {"dimms": None}, "nvml": None},
+        {"disks": ["sda"], "board": 3, "links": {}, "cpu": None, "pci": 3},
+    ],
+    told=["nothing", "nothing known", "another shape"],
+)
+def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) -> None:
+    assert circumstances({}, decode(inventory)) == {}
 
 
 DIGESTS = ("bf16", 20, 12, "00", "11", "22", 0.5)

@@ -1,4 +1,4 @@
-"""Files that are refused, and why."""
+"""Files and calls that are refused, and why."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from acceptance.core.message import Message
 
 
 def refusal(read: Callable[[Path], object], path: Path, text: str, error: type[Exception]) -> str:
@@ -35,3 +37,12 @@ def assert_raises(
     """A call must end with this error, and its words match."""
     with pytest.raises(error, match=match):
         call(*given, **named)
+def refused(
+    kind: type[Exception], call: Callable[..., object], *given: object, **named: object
+) -> Message:
+    """The message of the error that a call ends with."""
+    with pytest.raises(kind) as error:
+        call(*given, **named)
+    message = getattr(error.value, "message", None)
+    assert isinstance(message, Message)
+    return message

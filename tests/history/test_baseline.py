@@ -74,43 +74,30 @@ def made(
 
 
 def test_what_it_holds() -> None:
-    found = made(
-        entries(values={("copy_h2d", Gpu(0)): 120.0}),
-        FormerBaseline("run-0", "2025-01-01", "f" * 64),
-    )
+    former = FormerBaseline("run-0", "2025-01-01", "f" * 64)
+    found = made(entries(values={("copy_h2d", Gpu(0)): 120.0}), former)
     assert (found.machine_id, found.folder, found.accepted_utc, found.rigproof) == (
         "machine-1",
         "2026-01-01",
         "2026-01-02T00:00:00.000Z",
         "1.0",
     )
-    assert (found.profile, found.inventory_declared, found.waived, found.warnings) == (
-        "smoke",
-        True,
-        (),
-        (),
-    )
-    assert found.machine == machine_facts.born(
-        machine_facts.machine() | {"cpu": machine_facts.machine()["cpu"] | {"virtualised": False}}
-    )
-    assert (found.provenance, found.era) == ({"host": "box"}, ERA)
-    assert found.replaces == FormerBaseline("run-0", "2025-01-01", "f" * 64)
+    assert (found.profile, found.waived, found.warnings) == ("smoke", (), ())
+    seen = machine_facts.machine()
+    seen["cpu"]["virtualised"] = False
+    assert found.machine == machine_facts.born(seen)
+    assert (found.provenance, found.era, found.replaces) == ({"host": "box"}, ERA, former)
     figure = known(found.figure("link.copy", "copy_h2d", Gpu(0)))
     assert (figure.unit, figure.value, figure.serial, figure.among) == ("GB/s", 120.0, None, None)
     assert figure.spread == pytest.approx(3.6)  # 3 % of it
-    assert "recorded H200 runs" in figure.basis
     assert found.figure("link.copy", "copy_h2d", Gpu(1)) is None
     assert len(found.figures) == 3
-
-
-def test_a_machine_without_a_machine_file_can_have_one_and_it_says_so() -> None:
-    assert not made(entries(journals.plan(COPY, declared=False))).inventory_declared
-
-
-def test_what_two_runs_cannot_be_compared_in_has_no_spread() -> None:
-    figure = known(made().figure("burn.filled", "burn_memory_filled", MEMORY))
-    assert figure.spread is None
-    assert "the time that the run was given" in figure.basis
+    filled = known(found.figure("burn.filled", "burn_memory_filled", MEMORY))
+    assert filled.spread is None, "two runs cannot be compared in it"
+    undeclared = made(entries(journals.plan(COPY, declared=False)))
+    assert (found.inventory_declared, undeclared.inventory_declared) == (True, False)
+    start, observed, *rest = entries(values={("copy_h2d", Gpu(0)): 120.0})
+    assert made([observed, start, *rest], former) == found, "whatever line comes first"
 
 
 def test_in_a_virtual_machine_the_spread_is_that_of_one() -> None:
@@ -171,58 +158,62 @@ def slow(count: int = 1) -> list[Entry]:
 PARTIAL = msgspec.structs.replace(journals.plan(COPY), scope="partial")
 
 
+LESS = Reduction("burn", 1.0, 90.0, "s")
+SHORTENED = msgspec.structs.replace(PARTIAL, shortened=(LESS,))
+UNREAD = [
+    Message(code, {"why": "its seal is broken"})
+    for code in ("changes_unknown", "nightly_changes_unknown")
+]
+
+
+def refusal(run: list[Entry], *, anew: bool = False) -> Message:
+    with pytest.raises(WordedUserError) as refused:
+        made(run, anew=anew)
+    return refused.value.message
+
+
 @each(
-    "run, said",
+    "run, code, verdict, more",
     [
-        (
-            slow(),
-            r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): fix that, then run "
-            r"`rigproof accept` again$",
-        ),
-        (slow(3), r"copy_h2d on gpu0: .*, and 2 more\): fix"),
+        (slow(), "run_not_passed", "FAIL", None),
+        (slow(3), "run_not_passed", "FAIL", 2),
         (
             entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])),
-            r"^is UNJUDGED, .* \(gpu7 is not loaded\): ",
+            "run_not_passed",
+            "UNJUDGED",
+            None,
         ),
-        (entries()[:-1], r"^is UNJUDGED"),
-        (
-            without_copies(entries(), "no rights"),
-            r"^is UNJUDGED, .* \(.*no rights, and 1 more\): ",
-        ),
-        (
-            entries(PARTIAL),
-            r"^tested a part of the machine .*: run `rigproof accept` again without them$",
-        ),
+        (entries()[:-1], "run_not_passed", "UNJUDGED", None),
+        (without_copies(entries(), "no rights"), "run_not_passed", "UNJUDGED", 1),
+        (entries(PARTIAL), "run_partial", None, None),
+        (entries(SHORTENED), "run_shortened", None, None),
         (
             [entry for entry in entries() if not isinstance(entry.body, Observed)],
-            r"^holds no inventory, .*: run `rigproof accept` again$",
+            "run_without_inventory",
+            None,
+            None,
+        ),
+        *(
+            (entries(journals.plan(COPY, gaps=[gap])), "run_not_passed", "UNJUDGED", None)
+            for gap in UNREAD
         ),
     ],
     told=[
         *("failed", "failed more than once", "with a gap", "never ended", "skipped"),
-        *("a part of the machine", "without an inventory"),
+        *("a part of the machine", "shortened", "without an inventory"),
+        *("what was before cannot be read", "nor what a night told of it"),
     ],
 )
-def test_a_run_that_is_no_baseline(run: list[Entry], said: str) -> None:
-    with pytest.raises(WordedUserError, match=said):
-        made(run)
+def test_a_run_that_is_no_baseline(
+    run: list[Entry], code: str, verdict: str | None, more: int | None
+) -> None:
+    message = refusal(run)
+    values = message.values
+    assert (message.code, values.get("verdict"), values.get("more")) == (code, verdict, more)
 
 
-def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
-    start, seen, *rest = entries()
-    assert made([seen, start, *rest]) == made()
-
-
-def test_a_run_that_was_shortened() -> None:
-    less = Reduction("burn", 1.0, 90.0, "s")
-    plan = msgspec.structs.replace(journals.plan(COPY), scope="partial", shortened=(less,))
-    with pytest.raises(WordedUserError) as refusal:
-        made(entries(plan))
-    assert refusal.value.message.code == "run_shortened"
-    assert refusal.value.message.values["loads"] == reductions_message((less,))
-
-
-def test_a_journal_without_a_beginning() -> None:
+def test_what_was_less_is_named_and_a_journal_without_a_beginning_is_no_run() -> None:
+    assert refusal(entries(SHORTENED)).values["loads"] == reductions_message((LESS,))
     with pytest.raises(UnreadableRun):
         made(entries()[1:])
 
@@ -246,36 +237,24 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
 
 
 def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked_for() -> None:
-    with pytest.raises(WordedUserError, match=r"^is FAIL, .* \(gpu1 is another part"):
-        made(held())
+    assert refusal(held()).values["verdict"] == "FAIL"
     found = made(held(), anew=True)
     assert found.set_aside[0].startswith("gpu1 is another part: GPU-of-before when")
-    assert found.machine.book is None
-    assert found.waived == ()
+    assert (found.machine.book, found.waived) == (None, ())
     assert made(entries(), anew=True).set_aside == ()
 
 
-@each(
-    "gap",
-    [
-        Message("changes_unknown", {"why": "its seal is broken"}),
-        Message("nightly_changes_unknown", {"why": "its seal is broken"}),
-    ],
-)
+@each("gap", UNREAD)
 def test_what_cannot_be_read_of_before_is_set_aside_as_well(gap: Message) -> None:
-    with pytest.raises(WordedUserError, match="its seal is broken"):
-        made(entries(journals.plan(COPY, gaps=[gap])))
     set_aside = made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside
     assert set_aside == (words.text(gap),)
 
 
-def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
-    for run, said in (
-        (held(value=50.0), "copy_h2d on gpu0: measured 50 GB/s"),
-        (held(["gpu7 is not loaded"]), "gpu7 is not loaded"),
-    ):
-        with pytest.raises(WordedUserError, match=said):
-            made(run, anew=True)
+@each("run, verdict", [(held(value=50.0), "FAIL"), (held(["gpu7 is not loaded"]), "UNJUDGED")])
+def test_limits_and_gaps_of_the_run_itself_hold_all_the_same(
+    run: list[Entry], verdict: str
+) -> None:
+    assert refusal(run, anew=True).values["verdict"] == verdict
 
 
 # --- the seal ---
@@ -285,20 +264,13 @@ def test_sealed_and_opened() -> None:
     found = made(replaces=FormerBaseline("run-0", "2025-01-01", "f" * 64))
     file = baseline.encode_certificate(found)
     again, sha256 = baseline.decode_certificate(file)
-    assert again == found
-    assert len(sha256) == 64
-    assert sha256.encode() in file
+    assert (again, len(sha256), sha256.encode() in file) == (found, 64, True)
     assert file.startswith(b'{\n "rigproof_baseline": 1,\n "sha256": "')
     assert file.endswith(b"\n}\n")
-
-
-def test_white_space_and_the_order_of_keys_break_no_seal() -> None:
-    plain = json.loads(baseline.encode_certificate(made()))
+    plain = json.loads(file)
     turned = {key: plain[key] for key in reversed(plain)}
-    turned["certificate"] = {
-        key: plain["certificate"][key] for key in reversed(plain["certificate"])
-    }
-    assert baseline.decode_certificate(json.dumps(turned).encode())[0] == made()
+    turned["certificate"] = dict(reversed(plain["certificate"].items()))
+    assert baseline.decode_certificate(json.dumps(turned).encode())[0] == found
 
 
 def leaves(plain: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -330,21 +302,13 @@ def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
         baseline.decode_certificate(json.dumps(changed).encode())
 
 
-@each("key", ["waived", "figures", "birth"])
-def test_nothing_can_be_taken_away(key: str) -> None:
-    changed = json.loads(json.dumps(PLAIN))
-    del changed["certificate"][key]
-    with pytest.raises(HistoryError, match=r"^is not what was sealed"):
-        baseline.decode_certificate(json.dumps(changed).encode())
-
-
-@given(st.binary(max_size=40))
-def test_what_is_no_certificate(file: bytes) -> None:
-    with pytest.raises(HistoryError):
-        baseline.decode_certificate(file)
-
-
 ODD = b'{"figures": 3}'
+
+
+LESS_OF_IT = [
+    {**PLAIN, "certificate": {key: one for key, one in PLAIN["certificate"].items() if key != gone}}
+    for gone in ("waived", "figures", "birth")
+]
 
 
 @each(
@@ -354,19 +318,25 @@ ODD = b'{"figures": 3}'
         b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000,
         b'{"rigproof_baseline": 1, "sha256": "%s", "certificate": %s}'
         % (baseline.seal(ODD).encode(), ODD),
+        *(json.dumps(one).encode() for one in LESS_OF_IT),
     ],
     told=[
         *("empty", "one letter", "cut", "cut at its end", "nested without end"),
-        "a sound seal over something else",
+        *("a sound seal over something else", "without waived", "without figures", "without birth"),
     ],
 )
 def test_a_file_that_holds_no_certificate(file: bytes) -> None:
-    with pytest.raises(HistoryError, match=r"^is no certificate that can be read"):
+    with pytest.raises(HistoryError) as broken:
         baseline.decode_certificate(file)
+    assert not isinstance(broken.value, HistoryError)
 
 
 def test_one_of_a_later_rigproof() -> None:
-    with pytest.raises(
-        HistoryError, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"
-    ):
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())
+
+
+@given(st.binary(max_size=40))
+def test_what_is_no_certificate(file: bytes) -> None:
+    with pytest.raises(HistoryError):
+        baseline.decode_certificate(file)

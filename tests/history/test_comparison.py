@@ -84,24 +84,23 @@ def outcomes(found: Comparison) -> list[tuple[str | None, tuple[Outcome | None, 
 # --- one measurement ---
 
 
-def test_runs_whose_evidence_is_not_whole_are_named_by_their_place() -> None:
-    assert two({}, troubles=(Message("not_sealed"),)).not_whole == (1,)
-    assert two({}).not_whole == ()
-
-
 def test_within_the_noise_nothing_is_told() -> None:
     found = two({("copy_h2d", Gpu(0)): 195.0})
-    (row,) = found.rows
-    (change,) = row.changes
+    ((row,), (change,)) = found.rows, found.rows[0].changes
     assert (row.kind, row.values, row.unit, row.check) == (
         "same",
         (200.0, 195.0),
         "GB/s",
         "link.copy",
     )
-    assert (change.difference, change.share) == (-5.0, -0.025)
+    assert (change.difference, change.share, found.worse) == (-5.0, -0.025, False)
     assert 0 < change.times < 1
-    assert not found.worse
+    assert (found.not_whole, found.other_machines) == ((), ())
+    assert two({}, troubles=(Message("not_sealed"),)).not_whole == (1,)
+    assert (sorted(REPORTED_KINDS), sorted(BAD)) == (
+        ["better", "changed", "gained", "lost", "worse"],
+        ["lost", "worse"],
+    )
 
 
 def test_outside_the_noise_a_lower_rate_is_worse_and_a_higher_better() -> None:
@@ -113,32 +112,77 @@ def test_outside_the_noise_a_lower_rate_is_worse_and_a_higher_better() -> None:
     assert not two({("copy_h2d", Gpu(0)): 220.0}).worse
 
 
-@each("first, later", [(True, False), (False, True), (True, True), (False, False)])
-def test_a_limit_of_either_run_says_which_side_is_worse(first: bool, later: bool) -> None:
-    """Of a count without a family either side may be the worse one."""
-    made: list[ComparedRun] = []
-    for limited, value in ((first, 200.0), (later, 100.0)):
-        floor = Limit("count", low=1.0, basis="b") if limited else None
-        made += each_with(journals.due("things", Gpu(0), "count", floor), value)
-    (row,) = compare(made, BOOK).rows
-    assert row.kind == ("worse" if first or later else "changed")
+FAULTS = journals.due("vram_miscompares", Gpu(0), "count", journals.NONE_ALLOWED)
+UNLIMITED = journals.due("vram_miscompares", Gpu(0), "count", None)
+HEAT = journals.due("cpu_temperature", CPU, "degC", None)
+COPIED = journals.due("burn_copied", Gpu(0), "GiB", Limit("GiB", "basis", low=1.0))
+
+
+@each(
+    "due, values, kind, changes, worse",
+    [
+        (FAULTS, (0.0, 1.0), "worse", ["worse"], True),
+        (UNLIMITED, (1.0, 1.0, 2.0), "changed", ["same", "changed"], False),
+        (HEAT, (50.0, 70.0), "changed", ["changed"], False),
+        (COPIED, (900.0, 30.0), "incomparable", ["incomparable"], False),
+        (rate(), (200.0, 220.0, 150.0), "worse", ["better", "worse"], True),
+        (rate(), (50.0, 200.0), "better", ["better"], False),
+    ],
+    told=[
+        *("any difference in a count of faults", "of three runs", "nothing tells the worse side"),
+        *("how much a run did", "each against the first", "a verdict that got better"),
+    ],
+)
+def test_one_measurement(
+    due: Due, values: tuple[float, ...], kind: str, changes: list[str], worse: bool
+) -> None:
+    found = compared(due, *values)
+    (row,) = found.rows
+    assert (row.kind, row.values, found.worse) == (kind, values, worse)
+    assert [one.kind for one in row.changes] == changes
+    assert (row.why is None) == (kind != "incomparable")
 
 
 def test_any_difference_in_a_count_of_faults_counts() -> None:
-    due = journals.due("vram_miscompares", Gpu(0), "count", journals.NONE_ALLOWED)
-    found = compared(due, 0.0, 1.0)
+    found = compared(FAULTS, 0.0, 1.0)
     (row,) = found.rows
-    assert (row.kind, row.changes[0].share, row.changes[0].times) == ("worse", None, float("inf"))
+    assert (row.changes[0].share, row.changes[0].times) == (None, float("inf"))
     assert outcomes(found) == [
         (None, ("PASS", "FAIL"), "worse"),
         ("link.copy", ("pass", "fail"), "worse"),
     ]
-
-
-def test_a_difference_that_is_allowed_nothing_is_infinitely_far_out_and_none_is_not() -> None:
-    due = journals.due("vram_miscompares", Gpu(0), "count", None)
-    (row,) = compared(due, 1.0, 1.0, 2.0).rows
+    (row,) = compared(UNLIMITED, 1.0, 1.0, 2.0).rows
     assert [change.times for change in row.changes] == [0.0, float("inf")]
+
+
+FLOOR = Limit("count", low=1.0, basis="b")
+
+
+@each(
+    "first, later, kind",
+    [
+        *(
+            (
+                journals.due("things", Gpu(0), "count", before),
+                journals.due("things", Gpu(0), "count", after),
+                "worse" if before or after else "changed",
+            )
+            for before in (FLOOR, None)
+            for after in (FLOOR, None)
+        ),
+        (
+            journals.due("things", Gpu(0), "W", None),
+            journals.due("things", Gpu(0), "s", None),
+            "incomparable",
+        ),
+    ],
+)
+def test_a_limit_of_either_run_says_which_side_is_worse_and_another_unit_is_not_compared(
+    first: Due, later: Due, kind: str
+) -> None:
+    """Of a count without a family either side may be the worse one."""
+    (row,) = compare([*each_with(first, 200.0), *each_with(later, 100.0)], BOOK).rows
+    assert row.kind == kind
 
 
 def without(plan: Plan, *components: str, values: Values | None = None) -> ComparedRun:
@@ -152,44 +196,22 @@ def without(plan: Plan, *components: str, values: Values | None = None) -> Compa
     return ComparedRun("run", fold(journals.entries(bodies)), "machine-1")
 
 
-def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> None:
+@each(
+    "first, later, kinds_, worse",
+    [
+        ((), (Gpu(0),), ["lost", "same"], True),
+        ((Gpu(0),), (), ["gained", "same"], False),
+        ((Gpu(0),), (Gpu(0),), ["same", "same"], False),
+        # also where all outcomes stay
+        ((Gpu(0),), (Gpu(1),), ["gained", "lost"], True),
+    ],
+)
+def test_what_is_not_measured_any_more_is_as_bad_as_worse(
+    first: tuple[Component, ...], later: tuple[Component, ...], kinds_: list[str], worse: bool
+) -> None:
     plan = journals.plan(journals.check("link.copy", rate(), rate(component=Gpu(1))))
-    found = compare([without(plan, Gpu(0)), without(plan, Gpu(1))], BOOK)
-    assert found.outcomes == ()
-    assert set(kinds(found).values()) == {"lost", "gained"}
-    assert found.worse
-
-
-def test_what_is_told_of_and_what_is_bad() -> None:
-    assert sorted(REPORTED_KINDS) == ["better", "changed", "gained", "lost", "worse"]
-    assert sorted(BAD) == ["lost", "worse"]
-
-
-def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
-    found = compared(journals.due("cpu_temperature", CPU, "degC", None), 50.0, 70.0)
-    assert (found.rows[0].kind, found.worse) == ("changed", False)
-
-
-def test_how_much_a_run_did_is_not_compared() -> None:
-    due = journals.due("burn_copied", Gpu(0), "GiB", Limit("GiB", "basis", low=1.0))
-    found = compared(due, 900.0, 30.0)
-    (row,) = found.rows
-    assert (row.kind, "how much" in str(row.why), found.worse) == ("incomparable", True, False)
-
-
-def test_another_unit_is_not_compared() -> None:
-    first, second = (each_with(journals.due("x", Gpu(0), unit, None), 1.0) for unit in ("W", "s"))
-    assert kinds(compare([*first, *second], BOOK)) == {("x", Gpu(0)): "incomparable"}
-
-
-def test_what_is_not_measured_any_more_is_as_bad_as_worse() -> None:
-    plan = journals.plan(journals.check("link.copy", rate()))
-    skipped = without(plan, Gpu(0))
-    lost = compare([run(plan), skipped], BOOK)
-    assert (kinds(lost), lost.worse) == ({("copy_h2d", Gpu(0)): "lost"}, True)
-    gained = compare([skipped, run(plan)], BOOK)
-    assert (kinds(gained), gained.worse) == ({("copy_h2d", Gpu(0)): "gained"}, False)
-    assert kinds(compare([skipped, skipped], BOOK)) == {("copy_h2d", Gpu(0)): "same"}
+    found = compare([without(plan, *first), without(plan, *later)], BOOK)
+    assert ([kind for _, kind in sorted(kinds(found).items())], found.worse) == (kinds_, worse)
 
 
 def test_what_only_one_run_owed_is_told_and_not_worse() -> None:
@@ -212,6 +234,8 @@ def test_runs_that_measured_nothing_in_common_are_named_by_their_place() -> None
     found = compare([first, *other, last], BOOK)
     assert (found.unrelated, found.proves_nothing) == ((1,), True)
     assert (two({}).unrelated, two({}).proves_nothing) == ((), False)
+    nothing = without(journals.plan(journals.check("link.copy", rate())), Gpu(0))
+    assert compare([nothing, first], BOOK).unrelated == (1,)
 
 
 def test_what_failed_and_was_not_made_again_is_not_proved_to_be_better() -> None:
@@ -224,21 +248,40 @@ def test_what_failed_and_was_not_made_again_is_not_proved_to_be_better() -> None
     assert (found.not_repeated, found.worse, found.proves_nothing) == (("cpu.gemm",), False, True)
     again = compare([failed, failed], BOOK)
     assert (again.not_repeated, again.proves_nothing) == ((), False)
+    once = compare([failed, failed, run(journals.plan(copies), slow)], BOOK)
+    assert once.not_repeated == ("cpu.gemm",)
+    bare = journals.plan(journals.check("cpu.gemm", due))
+    assert compare([failed, run(bare, slow)], BOOK).not_repeated == ()
 
 
 # --- several runs ---
 
 
-def test_the_worst_stands_first_and_the_furthest_out_before_that() -> None:
-    dues = [rate(component=Gpu(n)) for n in range(4)]
-    values = {("copy_h2d", Gpu(n)): value for n, value in enumerate((200.0, 230.0, 180.0, 120.0))}
-    assert [row.component for row in two(values, *dues).rows] == [Gpu(3), Gpu(2), Gpu(1), Gpu(0)]
-
-
-def test_three_runs_are_each_held_against_the_first() -> None:
-    (row,) = compared(rate(), 200.0, 220.0, 150.0).rows
-    assert (row.values, row.kind) == ((200.0, 220.0, 150.0), "worse")
-    assert [change.kind for change in row.changes] == ["better", "worse"]
+@each(
+    "values, order",
+    [
+        ([(200.0, 200.0), (200.0, 230.0), (200.0, 180.0), (200.0, 120.0)], [3, 2, 1, 0]),
+        ([(200.0, 150.0, 150.0), (200.0, 185.0, 110.0)], [1, 0]),
+        ([(None, None), (200.0, 199.0), (200.0, 197.0)], [2, 1, 0]),
+    ],
+    told=[
+        "the worst first, and the furthest out before that",
+        "where the furthest out of its later runs puts it",
+        "of the same the nearest to the noise, the unmeasured last",
+    ],
+)
+def test_the_order_of_rows(values: list[tuple[float | None, ...]], order: list[int]) -> None:
+    plan = journals.plan(
+        journals.check("link.copy", *(rate(component=Gpu(n)) for n in range(len(values))))
+    )
+    missing = [Gpu(n) for n, row in enumerate(values) if row[0] is None]
+    runs = [
+        without(
+            plan, *missing, values={("copy_h2d", Gpu(n)): one for n, one in enumerate(run) if one}
+        )
+        for run in zip(*values, strict=True)
+    ]
+    assert [row.component for row in compare(runs, BOOK).rows] == [Gpu(n) for n in order]
 
 
 def test_what_two_later_runs_owe_and_the_first_does_not() -> None:
@@ -246,10 +289,8 @@ def test_what_two_later_runs_owe_and_the_first_does_not() -> None:
         journals.check("link.copy", rate()),
         journals.check("cpu.gemm", journals.due("x", CPU)),
     )
-    found = compare(
-        [run(journals.plan(copies)), run(journals.plan(copies, cpu)), run(journals.plan(copies))],
-        BOOK,
-    )
+    runs = [run(journals.plan(*checks)) for checks in ((copies,), (copies, cpu), (copies,))]
+    found = compare(runs, BOOK)
     (row,) = found.of_kind("new")
     assert [change.kind for change in row.changes] == ["new", "same"]
     assert found.outcomes[0].outcomes == (None, "pass", None)
@@ -271,23 +312,6 @@ def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
     assert of(*((f"machine-{n}", value) for n, (_, value) in enumerate([*still, slower])))[0] == (
         "same"
     )
-
-
-def test_of_same_rows_the_nearest_to_the_noise_stands_first_and_the_unmeasured_last() -> None:
-    plan = journals.plan(journals.check("link.copy", *(rate(component=Gpu(n)) for n in range(3))))
-    usual = {("copy_h2d", Gpu(n)): 200.0 for n in range(3)}
-    later = usual | {("copy_h2d", Gpu(1)): 199.0, ("copy_h2d", Gpu(2)): 197.0}
-    found = compare(
-        [without(plan, Gpu(0), values=usual), without(plan, Gpu(0), values=later)], BOOK
-    )
-    assert [row.component for row in found.rows] == [Gpu(2), Gpu(1), Gpu(0)]
-
-
-def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None:
-    plan = journals.plan(journals.check("link.copy", rate(), rate(component=Gpu(1))))
-    later = [(200.0, 200.0), (150.0, 185.0), (150.0, 110.0)]
-    runs = [run(plan, {("copy_h2d", Gpu(0)): a, ("copy_h2d", Gpu(1)): b}) for a, b in later]
-    assert [row.component for row in compare(runs, BOOK).rows] == [Gpu(1), Gpu(0)]
 
 
 @each(
@@ -313,11 +337,6 @@ def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: boo
     assert compare(pair, BOOK).rows[0].kind == ("same" if first or later else "worse")
 
 
-def test_a_verdict_that_got_better_is_not_worse() -> None:
-    found = compared(rate(), 50.0, 200.0)
-    assert ([one.kind for one in found.outcomes], found.worse) == (["better", "better"], False)
-
-
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_run_is_no_comparison(count: int) -> None:
     with pytest.raises(ValueError, match="needs two runs"):
@@ -329,17 +348,12 @@ def test_one_run_is_no_comparison(count: int) -> None:
 
 def test_a_card_that_moved_is_compared_with_itself() -> None:
     plan = journals.plan(journals.check("link.copy", rate(), rate(component=Gpu(1))))
-    first = run(
-        plan,
-        {("copy_h2d", Gpu(0)): 200.0, ("copy_h2d", Gpu(1)): 150.0},
-        identities={Gpu(0): "X", Gpu(1): "Y"},
-    )
-    later = run(
-        plan,
-        {("copy_h2d", Gpu(0)): 150.0, ("copy_h2d", Gpu(1)): 200.0},
-        identities={Gpu(0): "Y", Gpu(1): "X"},
-    )
-    found = compare([first, later], BOOK)
+    values: list[Values] = [
+        {("copy_h2d", Gpu(0)): one, ("copy_h2d", Gpu(1)): other}
+        for one, other in ((200.0, 150.0), (150.0, 200.0))
+    ]
+    first = run(plan, values[0], identities={Gpu(0): "X", Gpu(1): "Y"})
+    found = compare([first, run(plan, values[1], identities={Gpu(0): "Y", Gpu(1): "X"})], BOOK)
     assert set(kinds(found).values()) == {"same"}
     assert found.moved == ((MovedPart("X", Gpu(0), Gpu(1)), MovedPart("Y", Gpu(1), Gpu(0))),)
 
@@ -359,12 +373,32 @@ def test_another_card_may_differ_by_more_than_the_same_one() -> None:
     assert found.rows[0].kind == "worse", "it is the same card, in another machine"
 
 
-def test_parts_that_share_a_serial_number_are_not_the_same_in_another_machine() -> None:
-    first, later = each_with(GEMM, 200.0, 190.0, identities={Gpu(0): "X", Gpu(1): "X"})
-    later = replace(later, identities={Gpu(0): "X"}, machine_id="machine-2")
-    assert compare([first, later], BOOK).rows[0].kind == "same"
-    alone = replace(first, identities={Gpu(0): "X", Gpu(1): "Y"})
-    assert compare([alone, later], BOOK).rows[0].kind == "worse"
+WAY = journals.due("copy_h2d", Pair(Gpu(0), Gpu(1)), limit=Limit("GB/s", "basis", low=1.0))
+
+
+@each(
+    "due, first, later, kind",
+    [
+        (GEMM, "XX", "X", "same"),
+        (GEMM, "XY", "X", "worse"),
+        (WAY, "XY", "XY", "worse"),
+        (WAY, "XY", "XZ", "same"),
+    ],
+    told=[
+        *("a serial number that two share", "the same card"),
+        *("a path between the same two", "between one of them and another"),
+    ],
+)
+def test_what_is_the_same_part_in_another_machine(
+    due: Due, first: str, later: str, kind: DifferenceKind
+) -> None:
+    one, other = each_with(due, 200.0, 190.0)
+    named = [{Gpu(n): letter for n, letter in enumerate(letters)} for letters in (first, later)]
+    runs = [
+        replace(one, identities=named[0]),
+        replace(other, identities=named[1], machine_id="machine-2"),
+    ]
+    assert compare(runs, BOOK).rows[0].kind == kind
 
 
 def test_what_the_runs_do_not_have_in_common() -> None:
@@ -383,19 +417,6 @@ def test_what_the_runs_do_not_have_in_common() -> None:
     assert [(one.component, one.name, one.values) for one in found.differences] == [
         (ITSELF, "kernel", ("6.1", "6.2"))
     ]
-
-
-def test_a_way_between_two_cards_is_the_same_where_both_are() -> None:
-    due = journals.due("copy_h2d", Pair(Gpu(0), Gpu(1)), limit=Limit("GB/s", "basis", low=1.0))
-    first, later = each_with(due, 200.0, 190.0, identities={Gpu(0): "X", Gpu(1): "Y"})
-    later = replace(later, machine_id="machine-2")
-    assert compare([first, later], BOOK).rows[0].kind == "worse"
-    one_new = replace(later, identities={Gpu(0): "X", Gpu(1): "Z"})
-    assert compare([first, one_new], BOOK).rows[0].kind == "same"
-
-
-def test_runs_of_one_machine_are_of_no_other() -> None:
-    assert two({}).other_machines == ()
 
 
 def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:

@@ -48,8 +48,8 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "reports"
 
 
-@pytest.fixture
-def database(out: Path) -> Path:
+def written(out: Path) -> Path:
+    """The database of that rigproof."""
     path = location.database(out, MACHINE)
     path.parent.mkdir(parents=True)
     connection = sqlite3.connect(path)
@@ -59,25 +59,50 @@ def database(out: Path) -> Path:
     return path
 
 
-def older_file(out: Path, run_id: str = "run-00009", day: str = "20009.0") -> Path:
+@pytest.fixture
+def database(out: Path) -> Path:
+    return written(out)
+
+
+def older_file(
+    out: Path, run_id: str = "run-00009", day: str = "20009.0", profile: str = "profile"
+) -> Path:
     """The night file of format 1 of a night that the database lacks."""
     content = HERE.with_name("night-1.json").read_text()
     record = content[content.index('"record":') + 9 : -2]
-    changed = record.replace("run-00001", run_id).replace("20001.0", day)
+    for old, new in (("run-00001", run_id), ("20001.0", day), ('"profile"', f'"{profile}"')):
+        record = record.replace(old, new)
     path = night_file.folder(out, MACHINE) / f"{run_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(changed.encode()).hexdigest()
-    path.write_text(f'{{"rigproof_night":1,"sha256":"{digest}","record":{changed}}}\n')
+    digest = hashlib.sha256(record.encode()).hexdigest()
+    path.write_text(f'{{"rigproof_night":1,"sha256":"{digest}","record":{record}}}\n')
     return path
 
 
-def test_every_night_comes_back_in_its_place(out: Path, database: Path) -> None:
+def test_every_night_comes_back_in_its_place_and_runs_that_are_there_follow(
+    out: Path, database: Path
+) -> None:
+    for name in ("run-00002", "later"):
+        write_run(out, name)
     assert convert(out, MACHINE) == (5, ())
     assert recorded(out) == NIGHTS
     assert not database.exists()
     kept = sqlite3.connect(database.with_name("history.sqlite3.converted"))
     assert kept.execute("SELECT count(*) FROM night").fetchone() == (5,)
     kept.close()
+    found, notices, _ = nights.open_history(out, MACHINE)
+    assert (found[:5], [one.run_id for one in found[5:]], notices) == (NIGHTS, ["later"], ())
+
+
+def test_nights_that_were_recorded_since_follow_those_that_are_converted(
+    out: Path, database: Path
+) -> None:
+    record(out, *(night(number) for number in (51, 52)))
+    older_file(out)
+    assert convert(out, MACHINE)[0] == 6
+    names = [*(one.run_id for one in NIGHTS), "run-00009", "run-00051", "run-00052"]
+    found = [(one.run_id, one.number) for one in recorded(out)]
+    assert found == list(zip(names, range(1, 9), strict=True))
 
 
 def test_night_files_of_the_older_format_follow_those_of_the_database(
@@ -100,82 +125,35 @@ def test_night_files_of_the_older_format_follow_those_of_the_database(
     assert recorded(out) == before
 
 
-def test_nights_that_were_recorded_since_follow_those_that_are_converted(
-    out: Path, database: Path
-) -> None:
-    record(out, *(night(number) for number in (51, 52)))
-    older_file(out)
-    assert convert(out, MACHINE)[0] == 6
-    found = [(one.run_id, one.number) for one in recorded(out)]
-    names = [*(one.run_id for one in NIGHTS), "run-00009", "run-00051", "run-00052"]
-    assert found == list(zip(names, range(1, 9), strict=True))
+def changed(statement: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute(statement)
+        connection.close()
+
+    return change
 
 
-def test_a_sealed_file_of_another_shape_is_named_and_left(out: Path) -> None:
-    path = older_file(out)
-    text = path.read_text()
-    record = text[text.index('"record":') + 9 : -2].replace('"profile"', '"profil"', 1)
-    digest = hashlib.sha256(record.encode()).hexdigest()
-    path.write_text(f'{{"rigproof_night":1,"sha256":"{digest}","record":{record}}}\n')
-    before = path.read_bytes()
-    count, (notice,) = convert(out, MACHINE)
-    assert (count, notice.code, path.read_bytes()) == (0, "not_in_history", before)
-
-
-def test_without_a_database_the_older_files_alone_are_converted(out: Path) -> None:
-    older_file(out)
-    assert convert(out, MACHINE) == (1, ())
-    assert [one.run_id for one in recorded(out)] == ["run-00009"]
-
-
-def test_runs_that_are_there_are_added_after_it(out: Path, database: Path) -> None:
-    write_run(out, "run-00002")
-    write_run(out, "later")
-    convert(out, MACHINE)
-    found, notices, _ = nights.open_history(out, MACHINE)
-    assert (found[:5], [one.run_id for one in found[5:]], notices) == (NIGHTS, ["later"], ())
-
-
-def _torn(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:20_000])
-
-
-def _foreign(path: Path) -> None:
-    path.write_text("notes of mine\n" * 1000)
-
-
-def _other_version(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
-
-
-def _other_row(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE night SET scope = 'half' WHERE seq = 3")
-    connection.close()
-
-
-def _pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-@each("harm", [_torn, _foreign, _other_version, _other_row, _pipe])
+@each(
+    "harm",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:20_000]),
+        lambda path: path.write_text("notes of mine\n" * 1000),
+        changed("PRAGMA user_version = 1"),
+        changed("UPDATE night SET scope = 'half' WHERE seq = 3"),
+        lambda path: (path.unlink(), os.mkfifo(path)),
+    ],
+    told=["torn", "foreign", "of another version", "another row", "a pipe"],
+)
 def test_what_cannot_be_converted_stays_as_it_is(
-    tmp_path_factory: pytest.TempPathFactory, harm: Callable[[Path], None]
+    tmp_path: Path, harm: Callable[[Path], object]
 ) -> None:
-    out = tmp_path_factory.mktemp("harm")
-    path = location.database(out, MACHINE)
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.executescript(HERE.with_name("version-2.sql").read_text())
-    connection.close()
+    path = written(tmp_path)
     harm(path)
     with pytest.raises(HistoryError):
-        convert(out, MACHINE)
+        convert(tmp_path, MACHINE)
     assert path.exists()
-    assert night_file.files(out, MACHINE) == []
+    assert night_file.files(tmp_path, MACHINE) == []
 
 
 @each(
@@ -184,18 +162,22 @@ def test_what_cannot_be_converted_stays_as_it_is(
         lambda path: path.write_text(path.read_text().replace("50.5", "50.6")),
         lambda path: path.write_text("{}"),
         lambda path: path.rename(path.with_name("run-00008.json")),
+        lambda path: older_file(path.parents[3], profile="profil"),
     ],
+    told=["changed", "empty", "of another name", "of another shape"],
 )
 def test_a_damaged_older_file_is_named_and_left(
-    tmp_path_factory: pytest.TempPathFactory, harm: Callable[[Path], object]
+    tmp_path: Path, harm: Callable[[Path], object]
 ) -> None:
-    out = tmp_path_factory.mktemp("harm")
-    older_file(out, "run-00007")
-    harm(older_file(out))
-    count, (notice,) = convert(out, MACHINE)
+    """Without a database, too, the others are converted."""
+    older_file(tmp_path, "run-00007")
+    harm(older_file(tmp_path))
+    before = {path.read_bytes() for path in night_file.files(tmp_path, MACHINE)}
+    count, (notice,) = convert(tmp_path, MACHINE)
     assert (count, notice.code) == (1, "not_in_history")
-    found, unread = nights.read(out, MACHINE)
+    found, unread = nights.read(tmp_path, MACHINE)
     assert ([one.run_id for one in found], len(unread)) == (["run-00007"], 1)
+    assert len(before & {path.read_bytes() for path in unread}) == 1
 
 
 def test_who_was_killed_on_the_way_starts_again(out: Path, database: Path) -> None:

@@ -14,7 +14,7 @@ from known import known
 from msgspec.structs import replace
 
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -26,7 +26,6 @@ from acceptance.core.record import (
 )
 from acceptance.history import durations
 from acceptance.history.durations import LEAST, RECENT, RunTimes
-from acceptance.history.night import Night
 from acceptance.journal import reader
 
 ONE, TWO = journals.check("a.one", seconds=100.0), journals.check("a.two", seconds=10.0)
@@ -56,10 +55,6 @@ def times(
 ) -> RunTimes:
     checks = planned or (ONE, TWO)
     return RunTimes(station, gpus, {one.id: one for one in checks}, took, overhead_s)
-
-
-def usual(plan: Plan) -> list[float | None]:
-    return [check.usual_s for check in plan.checks]
 
 
 def started(check: str, at: float, seconds: float, outcome: Outcome = "pass") -> list[Any]:
@@ -106,86 +101,81 @@ def test_the_times_of_a_run(timed: list[Any], took: dict[str, float], overhead_s
     assert found.overhead_s == pytest.approx(overhead_s)
 
 
-def test_a_journal_without_a_beginning_has_no_times() -> None:
-    assert durations.times_of(entries()[1:]) is None
-
-
-def test_the_usual_time_is_the_median_of_the_newest_runs() -> None:
-    slow, usual_s = {"a.one": 500.0}, {"a.one": 130.0}
-    runs = [times(usual_s), times(slow), times(usual_s), *[times(usual_s)] * 2, *[times(slow)] * 9]
-    made = durations.with_usual_times(PLAN, runs, "host")
-    assert usual(made) == [130.0, None]
-    assert [check.expected_s for check in made.checks] == [130.0, 10.0]
-    assert [check.seconds for check in made.checks] == [100.0, 10.0]  # which limits rest on
-    assert (made.timed_runs, made.overhead_s) == (5, 6.0)
-
-
-def test_a_plan_counts_the_runs_of_the_check_that_has_most() -> None:
-    both, one = times({"a.one": 90.0, "a.two": 9.0}), times({"a.one": 90.0})
-    made = durations.with_usual_times(PLAN, [both, both, one, one], "host")
-    assert usual(made) == [90.0, 9.0]
-    assert made.timed_runs == 4
-
-
-def test_fewer_than_two_runs_show_nothing() -> None:
-    made = durations.with_usual_times(PLAN, [times({"a.one": 130.0})], "host")
-    assert made == PLAN
-    assert durations.with_usual_times(PLAN, [], "host") == PLAN
-    many = [times({"a.one": 130.0})] * LEAST
-    assert durations.with_usual_times(PLAN, many, "host").timed_runs == LEAST
+SLOW, USUAL, BOTH = {"a.one": 500.0}, {"a.one": 130.0}, {"a.one": 90.0, "a.two": 9.0}
 
 
 @each(
-    "changed",
+    "runs, usual, timed, overhead_s",
     [
-        {"station": "docker"},
-        {"gpus": 2},
-        {"check": replace(ONE, seconds=110.0)},
-        {"check": replace(ONE, session="host-after")},
-        {"check": replace(ONE, id="a.other")},
+        (
+            [*map(times, (USUAL, SLOW, USUAL, USUAL, USUAL)), *[times(SLOW)] * 9],
+            [130.0, None],
+            5,
+            6.0,
+        ),
+        ([*[times(BOTH)] * 2, *[times({"a.one": 90.0})] * 2], [90.0, 9.0], 4, 6.0),
+        ([times(USUAL)], [None, None], 0, 4.0),
+        ([], [None, None], 0, 4.0),
+        ([times(USUAL)] * LEAST, [130.0, None], LEAST, 6.0),
+        ([times(USUAL, replace(ONE, seconds=105.0), TWO)] * 2, [130.0, None], 2, 6.0),
+        (
+            [times({}, journals.check("a.after", session="host-after"), overhead_s=1.0)] * 2,
+            [None, None],
+            0,
+            4.0,
+        ),
+    ],
+    told=[
+        *("the median of the newest", "of the check that has most", "fewer than two show nothing"),
+        *("none", "as many as are needed", "a little more free RAM makes no other kind"),
+        "the rest is that of runs with the same sessions",
     ],
 )
-def test_a_run_of_another_kind_does_not_count(changed: Mapping[str, object]) -> None:
-    named = dict(changed)
-    check = named.pop("check", ONE)
-    other = times({"a.one": 130.0, "a.other": 1.0}, check, TWO, **named)  # type: ignore[arg-type]
+def test_the_usual_times(
+    runs: list[RunTimes], usual: list[float | None], timed: int, overhead_s: float
+) -> None:
+    made = durations.with_usual_times(PLAN, runs, "host")
+    assert [check.usual_s for check in made.checks] == usual
+    assert [check.seconds for check in made.checks] == [100.0, 10.0]  # which limits rest on
+    expected = [one or own for one, own in zip(usual, (100.0, 10.0), strict=True)]
+    assert [check.expected_s for check in made.checks] == expected
+    assert (made.timed_runs, made.overhead_s) == (timed, overhead_s)
+
+
+@each(
+    "changed, check",
+    [
+        ({"station": "docker"}, ONE),
+        ({"gpus": 2}, ONE),
+        ({}, replace(ONE, seconds=110.0)),
+        ({}, replace(ONE, session="host-after")),
+        ({}, replace(ONE, id="a.other")),
+    ],
+)
+def test_a_run_of_another_kind_does_not_count(changed: dict[str, Any], check: PlannedCheck) -> None:
+    other = times({"a.one": 130.0, "a.other": 1.0}, check, TWO, **changed)
     made = durations.with_usual_times(PLAN, [other, other], "host")
-    assert usual(made) == [None, None]
-    assert made.timed_runs == 0
-
-
-def test_a_little_more_free_ram_makes_no_other_kind() -> None:
-    other = times({"a.one": 130.0}, replace(ONE, seconds=105.0), TWO)
-    assert usual(durations.with_usual_times(PLAN, [other, other], "host")) == [130.0, None]
-
-
-def test_the_rest_is_that_of_runs_with_the_same_sessions() -> None:
-    short = times({}, journals.check("a.after", session="host-after"), overhead_s=1.0)
-    assert durations.with_usual_times(PLAN, [short, short], "host").overhead_s == 4.0
+    assert ([one.usual_s for one in made.checks], made.timed_runs) == ([None, None], 0)
+    assert durations.times_of(entries()[1:]) is None
 
 
 def test_the_last_runs_of_this_profile_and_of_others_are_read(tmp_path: Path) -> None:
     """A machine with many nights since its last long run still knows how long that takes."""
     accept = journals.plan(journals.check(seconds=50.0), profile="accept")
-    recorded: list[Night] = []
-
-    def add(plan: Plan, **changed: object) -> None:
+    recorded = [nights.night(90, profile="accept", folder="gone")]
+    whole = ("partial", "own-image")
+    for plan, changed in (
+        *((accept, {"apart": apart}) for apart in (*whole, "in-use", "interrupted")),
+        *((accept, {"apart": apart}) for apart in ("not-whole", "salvaged")),
+        (accept, {"postponed": True}),
+        *[(journals.plan(profile="nightly"), {})] * (RECENT + 3),
+    ):
         name = f"run-{len(recorded):05}"
         nights.write_run(tmp_path, name, plan=plan)
         recorded.append(nights.night(len(recorded), profile=plan.profile, folder=name, **changed))
-
-    for apart in ("partial", "own-image"):
-        add(accept, apart=apart)
-    for apart in ("in-use", "interrupted", "not-whole", "salvaged"):
-        add(accept, apart=apart)
-    add(accept, postponed=True)
-    recorded.append(nights.night(90, profile="accept", folder="gone"))
-    for _ in range(RECENT + 3):
-        add(journals.plan(profile="nightly"))
     found = durations.recent(recorded, tmp_path, "nightly")
     seconds = [[one.seconds for one in run.planned.values()] for run in found]
-    assert seconds == [[1.0]] * RECENT + [[50.0]] * 2
+    assert seconds == [[1.0]] * RECENT + [[50.0]] * len(whole)
     assert durations.recent(recorded, tmp_path, "accept") == found
-
     (tmp_path / str(recorded[-1].folder) / reader.SUPERVISOR).write_text("not a journal\n")
     assert len(durations.recent(recorded, tmp_path, "nightly")) == len(found) - 1

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from nights import COPY, MACHINE, night
+from refusal import refused
 from thoroughness import examples
 
 from acceptance.core import regular_file
@@ -133,31 +134,26 @@ def test_a_sealed_file_that_is_no_night_is_refused(harm: Callable[[Night], Night
     told=["newer", "older"],
 )
 def test_another_format_is_no_damage_and_names_its_cure(content: bytes, code: str) -> None:
-    with pytest.raises(UnreadableNight) as raised:
-        night_file.decode(content)
-    assert (raised.value.message.code, isinstance(raised.value, DamagedNight)) == (code, False)
+    assert not issubclass(UnreadableNight, DamagedNight)
+    assert refused(UnreadableNight, night_file.decode, content).code == code
 
 
-def assert_unreadable(path: Path, code: str, machine: str = MACHINE) -> None:
-    with pytest.raises(UnreadableNight) as raised:
-        night_file.read(path, machine)
-    assert (raised.value.message.code, isinstance(raised.value, DamagedNight)) == (code, False)
-
-
-def test_the_file_of_another_night_or_machine_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run-00001.json").write_bytes(CONTENT)
-    (tmp_path / "run-00002.json").write_bytes(CONTENT)
-    assert night_file.read(tmp_path / "run-00001.json", MACHINE) == WHOLE
-    for name, machine in (("run-00002.json", MACHINE), ("run-00001.json", "machine-2")):
-        assert_unreadable(tmp_path / name, "other_night", machine)
-
-
-def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "run-1.json")
-    assert_unreadable(tmp_path / "run-1.json", "night_unread")
-    with (tmp_path / "run-2.json").open("wb") as file:
+def test_the_file_of_another_night_or_machine_or_none_is_refused(tmp_path: Path) -> None:
+    """Without waiting for what never comes."""
+    one, two, pipe, large = (tmp_path / f"run-0000{number}.json" for number in range(1, 5))
+    for path in (one, two):
+        path.write_bytes(CONTENT)
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
         file.truncate(regular_file.SMALL_RECORD + 1)
-    assert_unreadable(tmp_path / "run-2.json", "night_unread")
+    assert night_file.read(one, MACHINE) == WHOLE
+    for path, machine, code in (
+        (two, MACHINE, "other_night"),
+        (one, "machine-2", "other_night"),
+        (pipe, MACHINE, "night_unread"),
+        (large, MACHINE, "night_unread"),
+    ):
+        assert refused(UnreadableNight, night_file.read, path, machine).code == code
 
 
 def test_an_odd_run_id_is_no_path() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from cases import each
 from msgspec.structs import replace
-from nights import COPY, MACHINE, night, record, recorded, seen, values, write_run
+from nights import COPY, MACHINE, night, record, recorded, seen, write_run
 from raising import raising
+from refusal import refused
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
@@ -36,12 +37,8 @@ def out(tmp_path: Path) -> Path:
 def opened(out: Path) -> tuple[tuple[Night, ...], list[str]]:
     """The nights after the runs that are there were added, and the codes of the notices."""
     found, notices, _ = nights.open_history(out, MACHINE)
-    assert recorded_all(out) == found
+    assert nights.read(out, MACHINE)[0] == found
     return found, [one.code for one in notices]
-
-
-def recorded_all(out: Path) -> tuple[Night, ...]:
-    return nights.read(out, MACHINE)[0]
 
 
 def measured(out: Path) -> list[float | None]:
@@ -57,22 +54,23 @@ def file_of(out: Path, run_id: str) -> Path:
     return night_file.folder(out, MACHINE) / night_file.name(run_id)
 
 
-def test_runs_that_the_history_lacks_are_added_once(out: Path) -> None:
-    write_runs(out, 110.0, 111.0)
+def test_runs_that_the_history_lacks_are_added_once(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By three at once, and once; the run of the moment is not read again."""
+    first, _ = write_runs(out, 110.0, 111.0)
+    assert at_once(*[functools.partial(nights.open_history, out, MACHINE)] * 3) == [0] * 3
     assert measured(out) == [110.0, 111.0]
     write_run(out, "run-3", {COPIED: 112.0})
     assert measured(out) == measured(out) == [110.0, 111.0, 112.0]
-    assert opened(out)[1] == []
-
-
-def test_the_run_of_the_moment_is_not_read_again(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder,) = write_runs(out, 110.0)
-    run = nights.journal_run.read(folder)
+    before = opened(out)
+    assert before[1] == []
+    shutil.rmtree(first)
+    assert opened(out) == before, "a run that somebody removed is a night still"
+    run = nights.journal_run.read(write_run(out, "run-4", {COPIED: 113.0}))
     monkeypatch.setattr(nights.journal_run, "read", raising(AssertionError))
-    (made,), *_ = nights.open_history(out, MACHINE, run)
-    assert (made.run_id, made.folder, made.number) == ("run-0", "run-0", 1)
+    (*_, made), *_ = nights.open_history(out, MACHINE, run)
+    assert (made.run_id, made.folder, made.number) == ("run-4", "run-4", 4)
 
 
 def test_only_closed_runs_of_this_machine(out: Path) -> None:
@@ -86,7 +84,7 @@ def test_only_closed_runs_of_this_machine(out: Path) -> None:
     assert len(measured(out)) == 2
 
 
-def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_named(out: Path) -> None:
+def test_a_run_without_a_plan_is_no_night_and_some_of_the_damaged_are_named(out: Path) -> None:
     write_run(out, "run-1", {COPIED: 110.0})
     bare, broken, cut = (write_run(out, name) for name in ("run-2", "run-3", "run-4"))
     head = (bare / reader.SUPERVISOR).read_text().splitlines(keepends=True)
@@ -96,6 +94,12 @@ def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_named(out: Path) 
     found, (notice,), _ = nights.open_history(out, MACHINE)
     assert [one.run_id for one in found] == ["run-1"]
     assert named(notice) == ["run-3", "run-4"]
+    for number in range(5, 9):
+        (write_run(out, f"run-{number}") / reader.SUPERVISOR).write_text("nothing\n")
+    _, (notice,), _ = nights.open_history(out, MACHINE)
+    names = notice.values["names"]
+    assert isinstance(names, Message)
+    assert (names.code, names.values["more"]) == ("and_more", 3)
 
 
 def named(notice: Message) -> list[object]:
@@ -132,22 +136,6 @@ def test_what_is_changed_after_a_night_was_recorded_changes_nothing(out: Path) -
     assert [one.apart for one in opened(out)[0]] == ["not-whole"]
 
 
-def test_only_some_of_many_unreadable_runs_are_named(out: Path) -> None:
-    for number in range(6):
-        (write_run(out, f"run-{number}") / reader.SUPERVISOR).write_text("nothing\n")
-    _, (notice,), _ = nights.open_history(out, MACHINE)
-    names = notice.values["names"]
-    assert isinstance(names, Message)
-    assert (names.code, names.values["more"]) == ("and_more", 3)
-
-
-def test_a_run_that_somebody_removed_is_a_night_still(out: Path) -> None:
-    write_runs(out, 110.0, 111.0)
-    before = opened(out)
-    shutil.rmtree(out / "run-0")
-    assert opened(out) == before
-
-
 def test_a_folder_that_was_renamed_is_the_same_night(out: Path) -> None:
     (folder,) = write_runs(out, 110.0)
     assert [one.folder for one in opened(out)[0]] == ["run-0"]
@@ -157,46 +145,32 @@ def test_a_folder_that_was_renamed_is_the_same_night(out: Path) -> None:
     assert measured(out) == [110.0]
 
 
+A, B, C, D, E = (f"2026-03-0{day}" for day in range(1, 6))
+
+
 @each(
     "made, due",
     [
+        ([("b", "boot-1", A), ("a", "boot-1", "2019-01-01"), ("c", "boot-1", C)], [0, 1, 2]),
         (
-            [
-                ("b", "boot-1", "2026-03-01"),
-                ("a", "boot-1", "2019-01-01"),
-                ("c", "boot-1", "2026-03-03"),
-            ],
-            [0.0, 1.0, 2.0],
-        ),
-        (
-            [
-                *(("4", "boot-2", "2026-03-04"), ("5", "boot-2", "2026-03-05")),
-                *(("1", "boot-1", "2026-03-01"), ("2", "boot-1", "2026-03-02")),
-            ],
-            [2.0, 3.0, 0.0, 1.0],
+            [("4", "boot-2", D), ("5", "boot-2", E), ("1", "boot-1", A), ("2", "boot-1", B)],
+            [2, 3, 0, 1],
         ),
     ],
     told=["a clock that was set back orders nothing", "boots stand in the order of their days"],
 )
 def test_the_order_of_runs(
-    tmp_path: Path, made: list[tuple[str, str, str]], due: list[float]
+    tmp_path: Path, made: list[tuple[str, str, str]], due: list[int]
 ) -> None:
-    out = tmp_path / "reports"
+    """Of runs that are found at once; each that is recorded by itself follows the last."""
+    out, by_itself = tmp_path / "reports", tmp_path / "other/reports"
     for number, (name, boot, day) in enumerate(made):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(clock, "utc", lambda day=day: f"{day}T02:00:00.000Z")
-            write_run(out, f"run-{name}", {COPIED: float(number)}, boot=boot)
+            for folder in (out, by_itself):
+                write_run(folder, f"run-{name}", {COPIED: float(number)}, boot=boot)
+        assert measured(by_itself) == list(map(float, range(number + 1)))
     assert measured(out) == due
-
-
-def test_the_order_is_that_of_recording_whatever_the_clock_says(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number, day in enumerate(("2026-03-05", "1970-01-02", "2026-03-04")):
-        monkeypatch.setattr(clock, "utc", lambda day=day: f"{day}T02:00:00.000Z")
-        write_run(out, f"run-{9 - number}", {COPIED: float(number)})
-        assert measured(out)[-1] == number
-    assert measured(out) == [0.0, 1.0, 2.0]
 
 
 # --- damage ---
@@ -226,40 +200,27 @@ def _text(path: Path) -> None:
 def test_a_damaged_night_is_written_again_in_its_place_while_its_run_is_there(
     tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
-    out = tmp_path / "reports"
-    january(out, 4)
+    """Once it is gone, the night is named, and hides no other."""
+    out, file = tmp_path / "reports", file_of(tmp_path / "reports", "run-1")
+    january(out, 3)
     before, _ = opened(out)
-    harm(file_of(out, "run-1"))
+    harm(file)
     _, (notice,), _ = nights.open_history(out, MACHINE)
     assert notice.code == "night_restored"
-    assert str(file_of(out, "run-1")) in words.message(notice)
+    assert str(file) in words.message(notice)
     after, codes = opened(out)
-    assert [replaced(one) for one in after] == [replaced(one) for one in before]
     assert codes == []
-
-
-def replaced(made: Night) -> tuple[object, ...]:
-    """A night but for its number, of which two may have the same."""
-    return (made.run_id, made.day, made.apart, made.folder, values(made))
-
-
-@each("harm", [_cut, _value, _text])
-def test_a_damaged_night_whose_run_is_gone_is_named_and_hides_no_other(
-    tmp_path: Path, harm: Callable[[Path], None]
-) -> None:
-    out = tmp_path / "reports"
-    january(out, 4)
-    before, _ = opened(out)
+    for one, other in zip(before, after, strict=True):  # of which two may have the same number
+        assert replace(other, number=one.number) == one
     shutil.rmtree(out / "run-1")
-    harm(file_of(out, "run-1"))
-    damaged = file_of(out, "run-1").read_bytes()
+    harm(file)
+    damaged = file.read_bytes()
     for _ in range(2):
         found, (notice,), _ = nights.open_history(out, MACHINE)
-        assert found == (before[0], *before[2:])
-        assert named(notice) == [str(file_of(out, "run-1"))]
-    assert file_of(out, "run-1").read_bytes() == damaged
-    file_of(out, "run-1").rename(tmp_path / "moved away")
-    assert opened(out) == ((before[0], *before[2:]), [])
+        assert (found, named(notice)) == ((after[0], after[2]), [str(file)])
+    assert file.read_bytes() == damaged
+    file.rename(tmp_path / "moved away")
+    assert opened(out) == ((after[0], after[2]), [])
 
 
 @each(
@@ -277,18 +238,9 @@ def test_what_is_no_damage_is_left_as_it_is(tmp_path: Path, harm: Callable[[Path
     harm(file_of(out, "run-1"))
     kind = file_of(out, "run-1").stat()
     write_run(out, "run-2")
-    with pytest.raises(HistoryError) as raised:
-        opened(out)
-    assert raised.value.message.code == "not_in_history"
+    assert refused(HistoryError, opened, out).code == "not_in_history"
     assert file_of(out, "run-1").stat() == kind
     assert not file_of(out, "run-2").exists()  # its number is not known
-
-
-def test_a_postponed_night_that_cannot_be_read_ends_no_row_of_them(out: Path) -> None:
-    record(out, *(night(number, postponed=True) for number in range(3)))
-    _cut(file_of(out, "run-00001"))
-    assert nights.queries.skipped_in_a_row(recorded_all(out)) == 2
-    assert not nights.open_history(out, MACHINE).complete  # so that nobody relies on the 2
 
 
 def test_the_history_of_an_older_rigproof_is_to_be_converted_first(out: Path) -> None:
@@ -297,10 +249,11 @@ def test_the_history_of_an_older_rigproof_is_to_be_converted_first(out: Path) ->
     path.parent.mkdir(parents=True)
     path.write_bytes(b"anything")
     for ask in (nights.read, nights.open_history):
-        with pytest.raises(HistoryError) as raised:
-            ask(out, MACHINE)
-        assert raised.value.message.code == "history_to_convert"
+        assert refused(HistoryError, ask, out, MACHINE).code == "history_to_convert"
     assert path.read_bytes() == b"anything"
+    shutil.rmtree(out)
+    out.write_text("a file")
+    assert refused(HistoryError, nights.open_history, out, MACHINE).code == "history_out_of_reach"
 
 
 # --- two processes, a kill, a full disk ---
@@ -347,15 +300,13 @@ def test_two_writers_lose_and_double_nothing(out: Path) -> None:
     assert recorded(out) == MANY
 
 
-def test_two_who_find_the_same_runs_at_once_add_each_once(out: Path) -> None:
-    write_runs(out, 110.0, 111.0, 112.0)
-    assert at_once(*[functools.partial(nights.open_history, out, MACHINE)] * 3) == [0] * 3
-    assert [one.run_id for one in recorded(out)] == ["run-0", "run-1", "run-2"]
-
-
 def test_a_number_that_two_gave_at_once_orders_by_the_clock(out: Path) -> None:
-    record(out, *(replace(night(run), number=place) for run, place in ((2, 1), (1, 1), (3, 0))))
+    given = ((2, 1), (1, 1), (3, 0))
+    record(out, *(replace(night(run, postponed=True), number=place) for run, place in given))
     assert [one.run_id for one in recorded(out)] == ["run-00003", "run-00001", "run-00002"]
+    _cut(file_of(out, "run-00001"))  # what cannot be read ends no row of postponed nights
+    assert nights.queries.skipped_in_a_row(nights.read(out, MACHINE)[0]) == 2
+    assert not nights.open_history(out, MACHINE).complete  # so that nobody relies on the 2
 
 
 @each("call", ["fsync", "replace"])
@@ -364,25 +315,21 @@ def test_a_kill_takes_no_night_that_was_there(tmp_path: Path, call: str, at: int
     out = tmp_path / f"reports-{call}-{at}"
     record(out, *MANY[:3])
     changed = [night(0, 77.0), *MANY[3:6]]
-    left = iter(range(1, at))
+    left, place = iter(range(1, at)), os if call == "fsync" else Path
+    real = getattr(place, call)
+
+    def dies(*given: object) -> object:
+        if next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*given)
 
     def child() -> None:
-        place = os if call == "fsync" else Path
-        real = getattr(place, call)
-
-        def dies(*given: object) -> object:
-            if next(left, None) is None:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*given)
-
         setattr(place, call, dies)
         record(out, *changed)
 
     assert at_once(child) == [-signal.SIGKILL]
     found = {one.run_id: one for one in recorded(out)}
-    assert {one.run_id: found.pop(one.run_id) for one in MANY[1:3]} == {
-        one.run_id: one for one in MANY[1:3]
-    }
+    assert [found.pop(one.run_id) for one in MANY[1:3]] == list(MANY[1:3])
     assert found.pop("run-00000") in (MANY[0], changed[0])
     assert all(one in changed for one in found.values())
     record(out, *changed)  # the next start
@@ -427,12 +374,6 @@ def test_a_full_disk_is_said_and_takes_no_night_that_was_there(tmp_path: Path, s
     assert [
         file.name for file in night_file.folder(out, MACHINE).iterdir() if file.suffix != ".json"
     ] == []
-
-
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    (tmp_path / "reports").write_text("a file")
-    with pytest.raises(HistoryError):
-        nights.open_history(tmp_path / "reports", MACHINE)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from cases import each
 from nights import COPY, ERA, night, seen
 
@@ -79,6 +80,12 @@ def test_what_broke_its_limit_and_what_was_outside_is_marked() -> None:
     )
 
 
+def test_nights_that_measured_the_same_are_told_in_their_order_between_others() -> None:
+    first, other, last = (night(number, float(number)) for number in range(3))
+    (series,) = trends([first, other, msgspec.structs.replace(last, series=first.series)])
+    assert [point.value for point in series.points] == [0.0, 1.0, 2.0]
+
+
 def test_another_era_and_another_part_are_told_apart() -> None:
     other = COPY._replace(serial="GPU-b")
     nights = [
@@ -94,27 +101,29 @@ def test_another_era_and_another_part_are_told_apart() -> None:
     assert [point.era for point in trends(nights)[0].points] == [0, 1, 0]
 
 
-def test_the_first_nights_and_the_last_ones() -> None:
+@each(
+    "asked, due",
+    [
+        ({"first": 2, "last": 3}, [0, 1, 17, 18, 19]),
+        ({"after": 5, "first": 2, "last": 3}, [5, 6, 17, 18, 19]),
+        ({"after": 18, "first": 5, "last": 3}, [18, 19]),
+        ({"after": 20, "first": 5, "last": 2}, []),
+        *(
+            ({"first": first, "last": last}, range(20))
+            for first, last in ((15, 15), (20, 1), (19, 1), (21, 1), (1, 30))
+        ),
+    ],
+)
+def test_the_first_nights_and_the_last_ones(asked: dict[str, int], due: Sequence[int]) -> None:
     nights = [night(number, float(number)) for number in range(20)]
-    every = [float(number) for number in range(20)]
-    assert values(nights, first=2, last=3) == [0.0, 1.0, 17.0, 18.0, 19.0]
-    assert values(nights, after=5, first=2, last=3) == [5.0, 6.0, 17.0, 18.0, 19.0]
-    assert values(nights, after=18, first=5, last=3) == [18.0, 19.0]
-    assert values(nights, after=20, first=5, last=2) == []
-    for first, last in ((15, 15), (20, 1), (19, 1), (21, 1), (1, 30)):
-        assert values(nights, first=first, last=last) == every
+    assert values(nights, **asked) == list(map(float, due))
 
 
 def test_nights_of_another_era_between_are_none_of_this_one() -> None:
     nights = [night(n, float(n), era=NEWER if n % 3 else ERA) for n in range(12)]
     assert values(nights, after=1, first=1, last=2) == [3.0, 6.0, 9.0]
-
-
-def test_only_the_named_measurements() -> None:
+    assert list(queries.night_values([night(1)], None, first=1, last=1)) == [COPY.part]
     assert queries.night_values([night(1)], None, first=1, last=1, only=["copy_d2h"]) == {}
-
-
-def test_what_was_never_measured_has_no_series() -> None:
     assert (trends([night(1, None)]), seen([night(1, None)])) == ((), {})
 
 
@@ -173,26 +182,31 @@ def test_series_by_name_and_pattern() -> None:
     ]
 
 
-def test_nights_skipped_in_a_row() -> None:
-    nights: list[Night] = []
-    assert queries.skipped_in_a_row(nights) == 0
-    nights += [night(n, postponed=one) for n, one in enumerate([True, True, False, True, True])]
-    assert queries.skipped_in_a_row(nights) == 2
-    nights += [night(7, apart="partial"), night(8, apart="interrupted")]
-    assert queries.skipped_in_a_row(nights) == 2, "no night in place of those"
-    assert queries.skipped_in_a_row([*nights, night(9)]) == 0
+@each(
+    "more, count",
+    [
+        ([], 2),
+        ([night(7, apart="partial"), night(8, apart="interrupted")], 2),
+        ([night(7, apart="partial"), night(9)], 0),
+    ],
+    told=["two in a row", "no night in place of those", "one that was not skipped"],
+)
+def test_nights_skipped_in_a_row(more: list[Night], count: int) -> None:
+    skipped = [night(n, postponed=one) for n, one in enumerate([True, True, False, True, True])]
+    assert queries.skipped_in_a_row([*skipped, *more]) == count
+    assert queries.skipped_in_a_row([]) == 0
 
 
 def test_the_changes_that_the_last_night_reported() -> None:
     change = KnownChange(ITSELF, "kernel", "6.13", "2026-01-01")
+    none = ReportedChanges("birth", ())
     nights = [
         night(1, reported=ReportedChanges("birth", (change,))),
-        night(2, apart="partial", reported=ReportedChanges("birth", ())),
+        night(2, apart="partial", reported=none),
         night(3, postponed=True),
         night(4),
     ]
     assert queries.known_changes(nights, "birth") == (change,)
-    assert queries.known_changes(nights, "another") == ()
-    last = night(5, apart="in-use", reported=ReportedChanges("birth", ()))
-    assert queries.known_changes([*nights, last], "birth") == ()
-    assert queries.known_changes([], "birth") == ()
+    last = night(5, apart="in-use", reported=none)
+    for found, birth in ((nights, "another"), ([*nights, last], "birth"), ([], "birth")):
+        assert queries.known_changes(found, birth) == ()

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 import drift_nights
@@ -27,21 +28,17 @@ from acceptance.history.reference_builder import NightValue, build_reference
 GENERAL = (
     0.25 * 0.03 * 600.0
 )  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
-FACTOR = 4.5
+FACTOR, FIRST = BOOK.sheet.step.factor, BOOK.sheet.first.factor
 ODD = 1.2533**2
 
 
 def low(found: Past) -> float:
-    assert known(found.level).bounds.high is None
-    assert known(found.level).bounds.low is not None
-    return known(found.level).bounds.low
+    bounds = known(found.level).bounds
+    assert bounds.high is None
+    return known(bounds.low)
 
 
 # --- the level ---
-
-
-def test_nothing_is_known_before_the_first_night() -> None:
-    assert build_reference([], None, rule=rule(), today=1.0) is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -89,23 +86,23 @@ def test_the_level_is_the_median_of_the_nights_within(
     assert (level.middle, level.nights) == (middle, nights)
 
 
-def test_few_nights_that_agree_do_not_make_a_quiet_machine() -> None:
-    spread = math.sqrt(12 / 16) * GENERAL
-    assert low(past(looks([600.0] * 4))) == pytest.approx(
-        600 - FACTOR * spread * math.sqrt(1 + ODD / 4), abs=0.01
-    )
-
-
-def test_many_nights_that_agree_do_but_never_more_than_half() -> None:
-    quiet, allowed = low(past(looks([600.0] * 28))), FACTOR * math.sqrt(1 + ODD / 28)
-    assert quiet == pytest.approx(600 - math.sqrt(12 / 40) * GENERAL * allowed, abs=0.01)
-    assert 600 - quiet > 0.5 * GENERAL * allowed
-
-
-def test_nights_that_differ_more_than_is_usual_widen_the_bound_by_their_own_measure() -> None:
-    values = [600.0 + side * 20.0 for side in (-1, 1)] * 14
+@each(
+    "values, deviation",
+    [
+        ([600.0] * 4, math.sqrt(12 / 16) * GENERAL),
+        ([600.0] * 28, math.sqrt(12 / 40) * GENERAL),
+        ([580.0, 620.0] * 14, 1.4826 * 20.0),
+    ],
+    told=[
+        "few nights that agree do not make a quiet machine",
+        "many that agree do, but never more than half",
+        "nights that differ more than is usual widen the bound by their own measure",
+    ],
+)
+def test_how_far_a_night_may_lie_from_the_level(values: list[float], deviation: float) -> None:
+    allowed = FACTOR * deviation * math.sqrt(1 + ODD / len(values))
     assert low(past(looks(values))) == pytest.approx(
-        600 - FACTOR * 1.4826 * 20.0 * math.sqrt(1 + ODD / 28), abs=0.1
+        600 - allowed, abs=0.1 if deviation > 20 else 0.01
     )
 
 
@@ -142,110 +139,123 @@ def test_a_bound_has_no_fewer_digits() -> None:
     assert bound == float(f"{bound:.6g}") != float(f"{bound:.5g}")
 
 
-def test_a_count_that_never_moved_allows_nothing() -> None:
-    assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
-    assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
-    assert (
-        build_reference(
-            looks([0.0] * 5),
-            None,
-            rule=rule("disk_faults", "count", must_be_zero("b")),
-            today=200.0,
-        )
-        is None
-    )
-
-
 @each(
-    "value, bound",
-    [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)],
+    "value, of, bound",
+    [
+        *(
+            (value, ("memory_speed", "MT/s"), bound)
+            for value, bound in (
+                (0.00123456789, 0.00123456),
+                (7654.321987, 7654.32),
+                (-0.1234567, -0.123457),
+                (0.0, 0.0),
+            )
+        ),
+        (16.0, ("gpu_link_width", "count"), 16.0),
+        (0.0, ("gpu_link_width", "count"), 0.0),
+    ],
 )
-def test_a_bound_has_six_digits(value: float, bound: float) -> None:
-    assert low(past(looks([value] * 5), of=rule("memory_speed", "MT/s"))) == bound
+def test_a_bound_has_six_digits_and_a_count_that_never_moved_allows_nothing(
+    value: float, of: tuple[str, str], bound: float
+) -> None:
+    assert low(past(looks([value] * 5), of=rule(*of))) == bound
 
 
 # --- the limit, and what the nights add to it ---
 
 
+FLOORS = [(450.0, True), (580.0, True), (599.0, False)]  # 580: tighter than the beginning alone
+HEATS = [(90.0, True), (70.0, True), (61.0, False)]
+RISING = [*steady(40, 500.0, 1.0), *steady(60, 600.0, 1.0)]
+COOLING = [*steady(40, 80.0, 0.1), *steady(60, 60.0, 0.1)]
+
+
+def heat(high: float) -> DriftRule:
+    return rule("gpu_temperature", "degC", Limit("degC", "b", high=high))
+
+
 @each(
-    "limit, held",
+    "of, values, born, held",
     [
-        (at_least(450.0, "TFLOP/s", "b"), True),
-        (
-            at_least(580.0, "TFLOP/s", "b"),
-            True,
-        ),  # tighter than what the beginning allows, not than the last nights
-        (at_least(599.0, "TFLOP/s", "b"), False),
-        (Limit("TFLOP/s", "b", high=700.0), True),
+        (rule(), [], None, False),
+        *(
+            (rule(limit=at_least(limit, "TFLOP/s", "b")), [600.0] * 28, 600.0, held)
+            for limit, held in FLOORS
+        ),
+        (rule(limit=Limit("TFLOP/s", "b", high=700.0)), [600.0] * 28, 600.0, True),
+        *((heat(limit), [60.0] * 28, 60.0, held) for limit, held in HEATS),
+        (rule("gpu_count", "count", exactly(2.0, "count", "b")), [2.0] * 28, 2.0, False),
+        (rule("disk_faults", "count", must_be_zero("b")), [0.0] * 5, None, False),
+        (heat(60.0), [60.0] * 28, None, False),
+        (heat(60.0), [40.0] * 28, None, True),
+        # between the bounds of the nights and of the beginning it is not the tighter one
+        (rule(limit=at_least(560.0, "TFLOP/s", "b")), RISING, 500.0, True),
+        (rule(limit=at_least(590.0, "TFLOP/s", "b")), RISING, 500.0, False),
+        (heat(80.0), COOLING, 80.0, True),
+        (heat(65.0), COOLING, 80.0, False),
+        (rule("disk_wear", "ratio"), [], None, False),
+        (rule("disk_wear", "ratio"), [math.nan], None, False),
     ],
 )
-def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
-    made = build_reference(
-        looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, baseline_day=100.0
-    )
+def test_nights_that_allow_more_than_the_limit_add_nothing(
+    of: DriftRule, values: list[float], born: float | None, held: bool
+) -> None:
+    made = build_reference(looks(values), born, rule=of, today=300.0, baseline_day=100.0)
     assert (made is not None) == held
-
-
-@each("limit, held", [(90.0, True), (70.0, True), (61.0, False)])
-def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
-    of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
-    assert (
-        build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, baseline_day=100.0)
-        is not None
-    ) == held
-
-
-def test_a_limit_that_one_value_meets_says_all() -> None:
-    of = rule("gpu_count", "count", exactly(2.0, "count", "b"))
-    assert build_reference(looks([2.0] * 28), 2.0, rule=of, today=200.0, baseline_day=100.0) is None
-    high = rule("gpu_temperature", "degC", Limit("degC", "b", high=60.0))
-    assert build_reference(looks([60.0] * 28), None, rule=high, today=200.0) is None
-    assert build_reference(looks([40.0] * 28), None, rule=high, today=200.0) is not None
-
-
-def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_the_tighter() -> None:
-    def held(of: DriftRule, values: list[float]) -> bool:
-        return (
-            build_reference(looks(values), values[0], rule=of, today=300.0, baseline_day=100.0)
-            is not None
-        )
-
-    rising = [*steady(40, 500.0, 1.0), *steady(60, 600.0, 1.0)]
-    assert held(rule(limit=at_least(560.0, "TFLOP/s", "b")), rising)
-    assert not held(rule(limit=at_least(590.0, "TFLOP/s", "b")), rising)
-    cooling = [*steady(40, 80.0, 0.1), *steady(60, 60.0, 0.1)]
-    assert held(rule("gpu_temperature", "degC", Limit("degC", "b", high=80.0)), cooling)
-    assert not held(rule("gpu_temperature", "degC", Limit("degC", "b", high=65.0)), cooling)
 
 
 # --- how it began ---
 
 
-def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
-    made = past([NightValue(100.0, 600.0)], born=600.0)
-    first = known(made.first)
-    assert made.level is None
-    assert (first.middle, first.nights, first.day, first.baseline, first.moved) == (
-        600.0,
-        1,
-        100.0,
-        True,
-        False,
+ALONE = [NightValue(100.0, 600.0)]
+
+
+def of_one(value: float, deviation: float, side: int = -1, season: float = 0.0) -> object:
+    """The bound of a baseline alone."""
+    return pytest.approx(
+        value + side * (FIRST * math.sqrt(1 + ODD) * deviation + season), abs=value * 1e-5
     )
-    assert first.bounds.low == pytest.approx(600 - 5.5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
 
 
-def test_a_baseline_alone_is_held_to_the_general_noise_however_small() -> None:
-    first = known(past([NightValue(100.0, 0.88)], born=0.88, of=rule("vram_rate", "ratio")).first)
-    assert first.bounds.low == pytest.approx(0.88 - 5.5 * math.sqrt(1 + ODD) * 0.005, abs=1e-5)
-
-
-def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
-    made = known(past(looks([900.0, *steady(100)]), born=900.0).first)
-    assert made.nights == 28
-    assert made.middle == pytest.approx(600.0, abs=2.0)
-    few = known(past(looks([900.0, 600.0]), born=900.0).first)
-    assert (few.middle, few.nights) == (750.0, 2)
+@each(
+    "found, born, of, due",
+    [
+        (ALONE, 600.0, rule(), {"middle": 600.0, "nights": 1, "day": 100.0, "baseline": True}),
+        (ALONE, 600.0, rule(), {"moved": False, "bounds.low": of_one(600.0, GENERAL)}),
+        (
+            [NightValue(100.0, 0.88)],
+            0.88,
+            rule("vram_rate", "ratio"),
+            {"bounds.low": of_one(0.88, 0.005)},
+        ),
+        (
+            [NightValue(100.0, 60.0)],
+            60.0,
+            rule("gpu_temperature", "degC"),
+            {"bounds.high": of_one(60.0, 2.0, 1, season=7.0)},
+        ),
+        (
+            looks([900.0, *steady(100)]),
+            900.0,
+            rule(),
+            {"nights": 28, "middle": pytest.approx(600.0, abs=2.0)},
+        ),
+        (looks([900.0, 600.0]), 900.0, rule(), {"middle": 750.0, "nights": 2}),
+        (looks(steady(56)), None, rule(), {"nights": 28, "day": 100.0, "baseline": False}),
+        (looks([*steady(28, 660.0), *steady(60, 600.0)]), None, rule(), {"moved": True}),
+        (looks(steady(88)), None, rule(), {"moved": False}),
+    ],
+    told=[
+        *("a baseline from the first night on", "its bounds", "however small it is"),
+        *("another season", "four weeks after it count as much", "the first night after it"),
+        *("the first nights, once they are not the last as well", "left behind", "not left"),
+    ],
+)
+def test_how_it_began(
+    found: list[NightValue], born: float | None, of: DriftRule, due: dict[str, object]
+) -> None:
+    first = known(past(found, born, of=of).first)
+    assert {name: attrgetter(name)(first) for name in due} == due
 
 
 def test_what_was_accepted_is_not_held_against_the_machine() -> None:
@@ -265,27 +275,14 @@ def test_nights_outside_right_after_a_baseline_do_not_take_its_place() -> None:
     assert first.bounds.beyond(500.0)
 
 
-def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last_as_well() -> None:
-    assert past(looks(steady(55))).first is None
-    made = known(past(looks(steady(56))).first)
-    assert (made.nights, made.day, made.baseline) == (28, 100.0, False)
-
-
-def test_a_level_that_left_the_first_nights_is_told() -> None:
-    assert known(past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first).moved
-    assert not known(past(looks(steady(88))).first).moved
-
-
-def test_a_beginning_in_another_season_allows_for_it() -> None:
-    of = rule("gpu_temperature", "degC")
-    first = known(past([NightValue(100.0, 60.0)], born=60.0, of=of).first)
-    assert first.bounds.high == pytest.approx(60 + 5.5 * math.sqrt(1 + ODD) * 2.0 + 7.0, abs=0.001)
-
-
 def test_a_noisier_machine_has_a_wider_beginning() -> None:
-    wide = known(past(looks(steady(60, deviation=20.0)), born=600.0).first)
-    close = known(past(looks(steady(60, deviation=2.0)), born=600.0).first)
-    assert (wide.bounds.low or 0.0) < (close.bounds.low or 0.0)
+    wide, close = (
+        known(past(looks(steady(60, deviation=deviation)), born=600.0).first).bounds
+        for deviation in (20.0, 2.0)
+    )
+    assert known(wide.low) < known(close.low)
+    assert past(looks(steady(55))).first is None
+    assert past(ALONE, born=600.0).level is None
 
 
 @pytest.mark.parametrize("day", [100.0, 90_000.0], ids=["as it was", "by a clock that ran ahead"])
@@ -333,30 +330,6 @@ def sloped(count: int, a_month: float, deviation: float = 3.0) -> list[float]:
     ]
 
 
-def test_one_per_cent_a_month_is_a_slope_within_three_months() -> None:
-    slope = known(past(looks(sloped(90, 0.01))).slope)
-    assert slope.first > slope.last
-    assert (slope.nights, slope.days) == (90, 60.0)
-    assert slope.bounds.high is None
-    assert slope.last < (slope.bounds.low or 0.0) < slope.first
-
-
-def test_a_slope_is_two_deviations_or_five_standard_errors_from_where_it_began() -> None:
-    quiet = known(past(looks([*[600.0] * 30, *[580.0] * 30])).slope)
-    assert quiet.bounds.low == pytest.approx(600 - 2 * GENERAL, abs=0.001)
-    loud = known(past(looks([*[600.0] * 30, *[520.0, 480.0] * 15])).slope)
-    assert loud.bounds.low == pytest.approx(
-        600 - 5 * 1.2533 * 1.4826 * 20.0 * math.sqrt(2 / 20), abs=0.001
-    )
-
-
-def test_a_slope_of_a_temperature_is_as_much_as_seasons_do() -> None:
-    slope = known(
-        past(looks([*[60.0] * 30, *[75.0] * 30]), of=rule("gpu_temperature", "degC")).slope
-    )
-    assert slope.bounds.high == pytest.approx(67.0)
-
-
 def warming(by: float) -> list[float]:
     return [60.0 + by * night / 120 for night in range(120)]
 
@@ -390,9 +363,40 @@ def test_what_is_no_slope(nights: list[NightValue], of: DriftRule) -> None:
     assert past(nights, of=of).slope is None
 
 
-def test_a_slope_needs_nights_enough_and_days_enough() -> None:
-    assert past(looks(STEEP)).slope is not None
-    assert known(past(looks(STEEP[:45])).slope).days == 30.0
+HEAT = rule("gpu_temperature", "degC")
+
+
+@each(
+    "values, of, due",
+    [
+        (
+            [*[600.0] * 30, *[580.0] * 30],
+            rule(),
+            {"bounds.low": pytest.approx(600 - 2 * GENERAL, abs=0.001)},
+        ),
+        (
+            [*[600.0] * 30, *[520.0, 480.0] * 15],
+            rule(),
+            {
+                "bounds.low": pytest.approx(
+                    600 - 5 * 1.2533 * 1.4826 * 20.0 * math.sqrt(2 / 20), abs=0.001
+                )
+            },
+        ),
+        ([*[60.0] * 30, *[75.0] * 30], HEAT, {"bounds.high": pytest.approx(67.0)}),
+        (warming(12.0), HEAT, {"bounds.low": None}),
+        (sloped(90, 0.01), rule(), {"nights": 90, "days": 60.0, "bounds.high": None}),
+        (STEEP[:45], rule(), {"days": 30.0}),
+    ],
+    told=[
+        *("two deviations", "five standard errors", "as much as seasons do"),
+        *("by more than seasons move it", "one per cent a month", "nights and days enough"),
+    ],
+)
+def test_a_slope(values: list[float], of: DriftRule, due: dict[str, object]) -> None:
+    slope = known(past(looks(values), of=of).slope)
+    assert {name: attrgetter(name)(slope) for name in due} == due
+    assert of.worse == "higher" or slope.last < known(slope.bounds.low) < slope.first
 
 
 def test_a_slope_is_more_than_two_deviations_and_more_than_chance() -> None:
@@ -408,20 +412,7 @@ def test_a_slope_is_more_than_two_deviations_and_more_than_chance() -> None:
     )
 
 
-def test_a_temperature_slopes_by_more_than_seasons_move_it() -> None:
-    of = rule("gpu_temperature", "degC")
-    assert known(past(looks(warming(12.0)), of=of).slope).bounds.low is None
-
-
 # --- noise ---
-
-
-def test_noise_that_grows_threefold_is_told() -> None:
-    grown = known(
-        past(looks([*steady(60, deviation=3.0), *steady(28, deviation=15.0, seed=2)])).grown
-    )
-    assert grown.now > 3 * grown.before
-    assert grown.nights == 28
 
 
 @each(
@@ -455,9 +446,10 @@ def test_noise_grows_when_it_is_more_than_three_times_what_it_was(
     assert (None if found is None else (found.before, found.now)) == grown
 
 
-def test_noise_and_slopes_are_told_where_the_limit_is_tighter_too() -> None:
+def test_noise_is_told_where_it_grows_threefold_and_where_the_limit_is_tighter_too() -> None:
+    values = looks([*steady(60), *steady(28, deviation=15.0, seed=2)])
     of = rule(limit=at_least(599.99, "TFLOP/s", "b"))
-    assert past(looks([*steady(60), *steady(28, deviation=15.0, seed=2)]), of=of).grown is not None
+    assert known(past(values, of=of).grown).nights == known(past(values).grown).nights == 28
 
 
 # --- nights that strayed ---
@@ -490,12 +482,8 @@ def test_a_night_that_broke_its_limit_is_the_night_before_and_no_measure() -> No
     assert (made.before, made.off, before.before, before.off) == (True, 1, False, 0)
     assert (made.level, made.first) == (before.level, before.first)
     assert not past([*usual, failed(300.0, 10), NightValue(111.0, 600.0)]).before
-    assert (
-        build_reference(
-            [failed(300.0, night) for night in range(30)], None, rule=rule(), today=200.0
-        )
-        is None
-    )
+    every = [failed(300.0, night) for night in range(30)]
+    assert build_reference(every, None, rule=rule(), today=200.0) is None
 
 
 @given(
@@ -542,12 +530,6 @@ REMAPPED = "gpu_remapped_corrected"
 WEAR = looks([0.01 * (night // 10) for night in range(60)])
 WORN = looks([0.10 + 0.001 * night for night in range(40)])
 TEN = looks(map(float, range(10)))
-
-
-def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
-    assert counted([], of="disk_wear", today=200.0, baseline_day=100.0) is None
-    assert counted(looks([math.nan]), of="disk_wear", today=200.0) is None
-    assert counted([failed(600.0, 0)], of=REMAPPED, today=103.0) is None
 
 
 @each(
@@ -627,24 +609,33 @@ def test_what_a_counter_is_held_against(
     assert {name: getattr(counter, name) for name in due} == due
 
 
-def test_a_counter_that_broke_its_limit_is_the_night_before_but_gives_no_value() -> None:
-    made = known(counted([*looks([0.0, 1.0]), failed(600.0, 2)], of=REMAPPED, today=103.0))
-    assert (known(made.counter).stood, made.before, made.off) == (1.0, True, 1)
+def grown(count: int, *nights: int) -> list[NightValue]:
+    """So many nights of a counter, which grew too fast on these."""
+    found = looks(map(float, range(count)))
+    return [replace(one, outside=number in nights) for number, one in enumerate(found)]
 
 
-def test_a_counter_remembers_the_night_before() -> None:
-    found = looks([1.0, 2.0])
-    found[1] = replace(found[1], outside=True)
-    made = known(counted(found, of="gpu_retired_pages", today=102.0))
-    assert (made.before, known(made.counter).repeats) == (True, True)
-    assert known(made.counter).most is None
-
-
-def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
-    counts = looks(map(float, range(20)))
-    grew = [replace(one, outside=number % 2 == 0) for number, one in enumerate(counts)]
-    made = known(counted(grew, of=REMAPPED, today=120.0))
-    assert (made.off, made.before) == (6, False)
+@each(
+    "nights, of, before, off",
+    [
+        ([*looks([0.0, 1.0]), failed(600.0, 2)], REMAPPED, True, 1),
+        (grown(2, 1), "gpu_retired_pages", True, 1),
+        (grown(20, *range(0, 20, 2)), REMAPPED, False, 6),
+        (grown(30, 29), REMAPPED, True, 1),
+        (grown(30, 17), REMAPPED, False, 1),
+        (grown(30, 16), REMAPPED, False, 0),
+    ],
+    told=["it broke its limit", "the night before", *("in the last two weeks",) * 4],
+)
+def test_a_counter_remembers_on_which_nights_it_grew_too_fast(
+    nights: list[NightValue], of: str, before: bool, off: int
+) -> None:
+    made = past(nights, of=rule(of, "count"))
+    counter = known(made.counter)
+    assert (made.before, made.off) == (before, off)
+    assert counter.stood == [one.value for one in nights if not one.failed][-1]
+    assert (counter.repeats, counter.most) == (True, None)
+    assert counted([failed(600.0, 0)], of=REMAPPED, today=103.0) is None
 
 
 # --- whatever the nights are ---
@@ -672,17 +663,3 @@ def test_any_nights_give_a_past_that_holds_their_own_median(
     )
     if made.level is not None:
         assert not made.level.bounds.beyond(statistics.median(values[-28:]))
-
-
-def test_the_shipped_numbers_are_those_of_these_tests() -> None:
-    assert BOOK.sheet.step.factor == FACTOR
-    assert BOOK.sheet.first.factor == 5.5
-
-
-@each("ago, counted", [(1, 1), (13, 1), (14, 0)])
-def test_nights_on_which_a_counter_grew_too_fast_are_counted_in_the_last_two_weeks(
-    ago: int, counted: int
-) -> None:
-    found = looks([5.0] * 30)
-    found[-ago] = replace(found[-ago], outside=True)
-    assert past(found, of=rule("gpu_remapped_corrected", "count")).off == counted

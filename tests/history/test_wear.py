@@ -57,19 +57,6 @@ def test_the_pace_of_a_disk(
     assert found.per_year == pytest.approx(grown / days * 365.25)
 
 
-@each(
-    "of",
-    [
-        [],
-        [(0.0, 0.1)],
-        [(0.0, 0.0), (27.9, 0.5)],
-        [(0.0, 0.5), (100.0, 0.1), (120.0, 0.2)],
-    ],
-)
-def test_few_days_tell_nothing(of: list[tuple[float, float]]) -> None:
-    assert wear.wear(points(*of)) is None
-
-
 def row(measurement: str, serial: str | None, *of: tuple[float, float]) -> TrendRow:
     course = TrendSeries(
         "storage.smart_health",
@@ -98,8 +85,12 @@ REPORT = TrendReport(
 )
 
 
-def test_it_is_told_in_a_line_for_each_disk() -> None:
-    assert trend_report.wear_lines(REPORT, ENGLISH) == [
+FEW = ([], [(0.0, 0.1)], [(0.0, 0.0), (27.9, 0.5)], [(0.0, 0.5), (100.0, 0.1), (120.0, 0.2)])
+
+
+def test_it_is_told_in_a_line_for_each_disk_in_a_section_of_its_own() -> None:
+    told = trend_report.wear_lines(REPORT, ENGLISH)
+    assert told == [
         "disk:nvme0n1 (S1): 6 % of its rated life used, 4 % a year at the pace of these 365 days: "
         "about 23.5 years left, at least 18.8",
         "disk:nvme0n1: 2 % of its rated life used, nothing counted in these 730 days: more than "
@@ -108,14 +99,8 @@ def test_it_is_told_in_a_line_for_each_disk() -> None:
     ]
     chinese = trend_report.wear_lines(REPORT, languages.language("zh-CN"))
     assert "额定寿命已用 6 %" in chinese[0]
-
-
-def test_it_has_a_section_of_its_own() -> None:
-    report = replace(REPORT, shown=trend_reports.nights(2))
-    shown = lines(report)
+    shown = lines(replace(REPORT, shown=trend_reports.nights(2)))
     at = shown.index("Wear of disks")
-    assert shown[at + 1 : at + 4] == trend_report.wear_lines(report, ENGLISH)
-
-
-def test_without_a_pace_nothing_is_said_of_it() -> None:
-    assert "Wear of disks" not in lines(trend_reports.machine())
+    assert shown[at + 1 : at + 4] == told
+    assert "Wear of disks" not in lines(trend_reports.machine()), "without a pace"
+    assert [wear.wear(points(*of)) for of in FEW] == [None] * 4, "few days tell nothing"

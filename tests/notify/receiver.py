@@ -71,7 +71,7 @@ def receiving(
     with Server(("127.0.0.1", 0), Handler) as server:
         found.port = server.server_address[1]
         thread = threading.Thread(
-            target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+            target=server.serve_forever, kwargs={"poll_interval": 0.002}, daemon=True
         )
         thread.start()
         try:

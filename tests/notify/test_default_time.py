@@ -39,34 +39,27 @@ def in_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     clock.tzset()
 
 
-@pytest.mark.parametrize(
-    ("zone", "at", "lost"),
+NEW_YEAR = date(2026, 1, 1)
+
+
+@each(
+    "zone, at, since, lost",
     [
-        ("Europe/Berlin", time(2, 30), date(2026, 3, 29)),
-        ("Europe/Berlin", time(3, 0), None),
-        ("Europe/Helsinki", time(3, 30), date(2026, 3, 29)),
-        ("Europe/London", time(1, 0), date(2026, 3, 29)),
-        ("America/New_York", time(2, 59), date(2026, 3, 8)),
-        ("Asia/Shanghai", time(2, 30), None),
-        ("UTC", time(2, 30), None),
+        ("Europe/Berlin", time(2, 30), NEW_YEAR, date(2026, 3, 29)),
+        ("Europe/Berlin", time(2, 30), date(2026, 3, 29), date(2026, 3, 29)),
+        ("Europe/Berlin", time(2, 30), date(2026, 3, 30), date(2027, 3, 28)),
+        ("Europe/Berlin", time(3, 0), NEW_YEAR, None),
+        ("Europe/Helsinki", time(3, 30), NEW_YEAR, date(2026, 3, 29)),
+        ("Europe/London", time(1, 0), NEW_YEAR, date(2026, 3, 29)),
+        ("America/New_York", time(2, 59), NEW_YEAR, date(2026, 3, 8)),
+        ("Asia/Shanghai", time(2, 30), NEW_YEAR, None),
+        ("UTC", time(2, 30), NEW_YEAR, None),
+        *((zone, default_time.DEFAULT_TIME, NEW_YEAR, None) for zone in ZONES),
     ],
 )
 def test_a_time_that_one_night_does_not_have(
-    in_zone: Callable[[str], None], zone: str, at: time, lost: date | None
+    in_zone: Callable[[str], None], zone: str, at: time, since: date, lost: date | None
 ) -> None:
+    """What is taken when no time is given, every night has."""
     in_zone(zone)
-    assert default_time.skipped_on(at, date(2026, 1, 1)) == lost
-
-
-def test_the_next_such_night_is_told(in_zone: Callable[[str], None]) -> None:
-    in_zone("Europe/Berlin")
-    assert default_time.skipped_on(time(2, 30), date(2026, 3, 29)) == date(2026, 3, 29)
-    assert default_time.skipped_on(time(2, 30), date(2026, 3, 30)) == date(2027, 3, 28)
-
-
-@each("zone", ZONES)
-def test_every_night_has_the_time_that_is_taken_when_none_is_given(
-    in_zone: Callable[[str], None], zone: str
-) -> None:
-    in_zone(zone)
-    assert default_time.skipped_on(default_time.DEFAULT_TIME, date(2026, 1, 1)) is None
+    assert default_time.skipped_on(at, since) == lost

@@ -5,9 +5,11 @@ tells what it was asked for.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from datetime import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from executable import executable
@@ -69,21 +71,16 @@ def files(root: Path) -> set[str]:
 THREE = {f"etc/systemd/system/{name}" for name in (units.SERVICE, units.TIMER, units.FAILED)}
 
 
-def test_units_are_written_and_the_timer_started(root: Path) -> None:
+def test_units_are_written_and_the_timer_started_once(root: Path) -> None:
     place = UnitLocation.system(root)
     done = installation.install(schedule(), place)
     assert calls(root) == ["daemon-reload", f"enable {units.TIMER}", f"restart {units.TIMER}"]
     assert done.running
     assert {str(path.relative_to(root)) for path in done.files} == THREE
+    before = {path: path.stat().st_mtime_ns for path in place.folder.glob("rigproof*")}
     for name, text in units.texts(schedule()).items():
         assert (place.folder / name).read_text() == text
         assert (place.folder / name).stat().st_mode & 0o777 == 0o644
-
-
-def test_installing_twice_changes_nothing(root: Path) -> None:
-    place = UnitLocation.system(root)
-    installation.install(schedule(), place)
-    before = {path: path.stat().st_mtime_ns for path in place.folder.glob("rigproof*")}
     assert installation.install(schedule(), place).files == ()
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert len(before) == 3
@@ -98,14 +95,15 @@ def test_another_time_takes_the_place_of_the_first(root: Path) -> None:
     assert f"restart {units.TIMER}" in calls(root), "a running timer goes by its old time"
 
 
-def test_uninstalling_leaves_nothing(root: Path) -> None:
+def test_uninstalling_leaves_nothing_but_other_timers(root: Path) -> None:
     before = files(root)
     place = UnitLocation.system(root)
+    assert (installation.uninstall(place).files, calls(root)) == ((), [])
     installation.install(schedule(), place)
     place.stamp.touch()  # as systemd does for a timer that makes up for lost nights
     assert files(root) > before
     calls(root)
-    done = installation.uninstall(place)
+    assert len(installation.uninstall(place).files) == 4
     assert files(root) == before
     assert not (place.folder / "timers.target.wants").exists()
     assert calls(root) == [
@@ -113,11 +111,6 @@ def test_uninstalling_leaves_nothing(root: Path) -> None:
         "daemon-reload",
         f"reset-failed {units.SERVICE} {units.FAILED}",
     ]
-    assert len(done.files) == 4
-
-
-def test_other_timers_stay(root: Path) -> None:
-    place = UnitLocation.system(root)
     installation.install(schedule(), place)
     other = place.folder / "timers.target.wants/backup.timer"
     other.symlink_to("/lib/systemd/system/backup.timer")
@@ -125,24 +118,17 @@ def test_other_timers_stay(root: Path) -> None:
     assert other.is_symlink()
 
 
-def test_nothing_to_remove(root: Path) -> None:
-    assert installation.uninstall(UnitLocation.system(root)).files == ()
-    assert calls(root) == []
-
-
 def test_where_systemd_does_not_run_units_are_written_and_nothing_is_started(root: Path) -> None:
     (root / "run/systemd/system").rmdir()
     place = UnitLocation.system(root)
     assert not installation.install(schedule(), place).running
     assert files(root) == THREE
-    link = (
-        place.folder / "timers.target.wants" / units.TIMER
-    )  # by a `systemctl enable` typed by hand
+    # by a `systemctl enable` typed by hand
+    link = place.folder / "timers.target.wants" / units.TIMER
     link.parent.mkdir()
     link.symlink_to(place.folder / units.TIMER)
     installation.uninstall(place)
-    assert files(root) == set()
-    assert calls(root) == []
+    assert (files(root), calls(root)) == (set(), [])
 
 
 @pytest.mark.parametrize("name", [units.SERVICE, units.TIMER, units.FAILED])
@@ -158,114 +144,81 @@ def test_a_unit_of_somebody_else_is_left_alone(root: Path, name: str, kind: str)
         path.mkdir()
     else:
         path.write_text("[Unit]\n" if kind == "another's" else "")
-    before = files(root)
-    for act in (
-        lambda: installation.install(schedule(), place),
-        lambda: installation.uninstall(place),
-    ):
-        with pytest.raises(
-            UserError, match=rf"{name}(: cannot be read| is not rigproof's: move it away)"
-        ):
-            act()
+    before, told = files(root), rf"{name}(: cannot be read| is not rigproof's: move it away)"
+    for act in (functools.partial(installation.install, schedule()), installation.uninstall):
+        with pytest.raises(UserError, match=told):
+            act(place)
     assert files(root) == before, "neither is anything else written or removed"
     assert calls(root) == []
 
 
-@pytest.mark.parametrize("step", ["daemon-reload", "enable", "restart"])
-def test_systemd_that_refuses_is_quoted(
-    root: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BREAKS", step)
-    with pytest.raises(
-        UserError,
-        match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: fix that",
-    ):
-        installation.install(schedule(), UnitLocation.system(root))
-
-
-def test_no_systemctl(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (root.parent / "bin/systemctl").unlink()
-    monkeypatch.setattr(command, "find", _missing)
-    with pytest.raises(
-        UserError, match="`systemctl daemon-reload` could not be run: no systemctl here"
-    ):
-        installation.install(schedule(), UnitLocation.system(root))
-
-
-def _missing(_name: str) -> str:
+def missing(_name: str) -> str:
     raise command.ProgramMissing("no systemctl here")
 
 
-def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+FULL = OSError(28, "No space left on device", "x")
+DENIED = PermissionError(13, "Permission denied", "x")  # root may write everywhere
 
-    place = UnitLocation.system(root)
-    monkeypatch.setattr(
-        Path, "mkdir", raising(PermissionError(13, "Permission denied", "x"))
-    )  # root, as whom the tests may run, may write everywhere
-    with pytest.raises(
-        UserError, match="you may not write there: run it with sudo, or with --user"
-    ):
+
+@pytest.mark.parametrize(
+    ("target", "name", "instead", "user", "told"),
+    [
+        (Path, "mkdir", raising(DENIED), False, "run it with sudo, or with --user"),
+        (Path, "mkdir", raising(DENIED), True, "make it writable"),
+        (outputs.os, "fchmod", raising(FULL), False, r"\(No space left on device\): make room"),
+        (command, "find", missing, False, "`systemctl daemon-reload` .*: no systemctl here"),
+        *(
+            (os.environ, "BREAKS", step, False, f"`systemctl {step}.*: Failed to connect to bus: ")
+            for step in ("daemon-reload", "enable", "restart")
+        ),
+    ],
+)
+def test_what_keeps_it_from_being_installed_is_said(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    target: object,
+    name: str,
+    instead: Any,
+    user: bool,
+    told: str,
+) -> None:
+    place = dataclasses.replace(UnitLocation.system(root), user=user)
+    if target is os.environ:
+        monkeypatch.setenv(name, instead)
+    else:
+        monkeypatch.setattr(target, name, instead)
+    with pytest.raises(UserError, match=told):
         installation.install(schedule(), place)
-    with pytest.raises(UserError, match="you may not write there: make it writable"):
-        installation.install(schedule(), dataclasses.replace(place, user=True))
+    assert (files(root) == set()) is (target in (Path, outputs.os))
 
 
-def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    monkeypatch.setattr(outputs.os, "fchmod", raising(OSError(28, "No space left on device", "x")))
+def test_what_cannot_be_written_or_removed_is_said(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = UnitLocation.system(root)
-    with pytest.raises(
-        UserError,
-        match=r"cannot be written \(No space left on device\): make room, then install it",
-    ):
+    with pytest.raises(UserError, match="holds a character that no unit can hold"):
+        installation.install(schedule("\udcff"), place)
+    (root / "etc").write_text("")
+    with pytest.raises(UserError, match=r"Not a directory|File exists"):
         installation.install(schedule(), place)
+    (root / "etc").unlink()
     assert files(root) == set()
-
-
-def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = UnitLocation.system(root)
     installation.install(schedule(), place)
-
-    def refuse(path: Path, **_: object) -> None:
-        raise OSError(30, "Read-only file system", str(path))
-
-    monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(
-        UserError,
-        match=r"rigproof-nightly.timer: Read-only file system: fix that, then start again",
-    ):
+    monkeypatch.setattr(Path, "unlink", raising(OSError(30, "Read-only file system", "x")))
+    with pytest.raises(UserError, match="Read-only file system: fix that"):
         installation.uninstall(place)
 
 
-def test_a_folder_that_is_a_file(root: Path) -> None:
-    (root / "etc").write_text("")
-    with pytest.raises(UserError, match=r"Not a directory|File exists"):
-        installation.install(schedule(), UnitLocation.system(root))
-
-
-def test_a_name_that_no_unit_can_hold(root: Path) -> None:
-    with pytest.raises(
-        UserError, match="holds a character that no unit can hold: give it another name"
+def test_a_users_own_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {"HOME": "/home/lab", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"}
+    for environment, folder, stamps in (
+        ({"HOME": "/home/lab"}, "/home/lab/.config", "/home/lab/.local/share"),
+        (other, "/c", "/d"),
     ):
-        installation.install(schedule("\udcff"), UnitLocation.system(root))
-    assert files(root) == set()
-
-
-def test_a_users_own_place(root: Path) -> None:
-    place = UnitLocation.of_user({"HOME": "/home/lab"}, root)
-    assert place.folder == Path("/home/lab/.config/systemd/user")
-    assert place.stamp == Path("/home/lab/.local/share/systemd/timers") / f"stamp-{units.TIMER}"
-    other = UnitLocation.of_user(
-        {"HOME": "/home/lab", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"}, root
-    )
-    assert (other.folder, other.stamp.parent) == (
-        Path("/c/systemd/user"),
-        Path("/d/systemd/timers"),
-    )
-    assert place.running
-
-
-def test_a_users_own_systemd_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        place = UnitLocation.of_user(environment, root)
+        assert place.folder == Path(folder) / "systemd/user"
+        assert place.stamp == Path(stamps) / f"systemd/timers/stamp-{units.TIMER}"
+        assert place.running
     place = UnitLocation.of_user({"HOME": str(root)}, root)
     monkeypatch.setenv("FOLDER", str(place.folder))
     installation.install(schedule(user=True), place)

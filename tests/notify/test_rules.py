@@ -31,7 +31,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs/monitoring"
 RULES = FOLDER / "rigproof.rules.yml"
 FLEET_RULES = FOLDER / "rigproof-fleet.rules.yml"
 FILES = {RULES: "rules_test.yml", FLEET_RULES: "fleet_rules_test.yml"}
-DASHBOARD = FOLDER / "rigproof-fleet.json"
 PAST = Past(
     decides=True,
     off_fails=3,
@@ -81,26 +80,18 @@ def labels() -> dict[str, set[str]]:
     return found
 
 
-def test_rules_speak_of_metrics_that_are_written() -> None:
-    known = labels()
+def test_rules_speak_of_metrics_that_are_written_and_are_on_the_page() -> None:
+    known, page = labels(), (FOLDER / "README.md").read_text(encoding="utf-8")
     for rule in rules():
         used = set(_METRIC.findall(rule["expr"]))
         assert used, rule["alert"]
         assert used <= set(known), rule["alert"]
-        for label in re.findall(r"\{([a-z]+)=", rule["expr"]):
-            assert any(label in known[name] for name in used)
-        texts = " ".join(rule["annotations"].values())
         own = set().union(*(known[name] for name in used)) | {"instance"}
-        assert set(re.findall(r"\$labels\.([a-z_]+)", texts)) <= own, rule["alert"]
-
-
-def test_every_alert_and_every_metric_is_on_the_page() -> None:
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    for rule in rules():
+        named = re.findall(r"\{([a-z]+)=", rule["expr"])
+        named += re.findall(r"\$labels\.([a-z_]+)", " ".join(rule["annotations"].values()))
+        assert set(named) <= own, rule["alert"]
         assert f"`{rule['alert']}`" in page
-    named = set(_METRIC.findall(page)) - {"rigproof_"}
-    assert set(labels()) <= named
-    assert named <= set(labels())
+    assert set(_METRIC.findall(page)) - {"rigproof_"} == set(known)
 
 
 # --- by Prometheus itself ---
@@ -113,92 +104,50 @@ def promtool(*arguments: str, stdin: Path | None = None) -> command.ProgramResul
 
 
 @pytest.mark.tools
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_prometheus_takes_the_rules(file: Path) -> None:
-    done = promtool("check", "rules", "--lint=all", "--lint-fatal", str(file))
-    assert done.returncode == 0, done.stderr + done.stdout
-
-
-@pytest.mark.tools
 @pytest.mark.parametrize(("file", "test"), FILES.items(), ids=FILES.values())
 def test_alerts_come_and_go_as_they_should(file: Path, test: str, tmp_path: Path) -> None:
-    shutil.copy(file, tmp_path)
-    shutil.copy(Path(__file__).with_name(test), tmp_path)
+    done = promtool("check", "rules", "--lint=all", "--lint-fatal", str(file))
+    assert done.returncode == 0, done.stderr + done.stdout
+    for path in (file, Path(__file__).with_name(test)):
+        shutil.copy(path, tmp_path)
     done = promtool("test", "rules", str(tmp_path / test))
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.tools
-def test_every_alert_has_been_seen_to_come() -> None:
-    texts = [Path(__file__).with_name(name).read_bytes() for name in FILES.values()]
-    tests = [test for text in texts for test in yaml.safe_load(text)["tests"]]
-    cases = [case for test in tests for case in test["alert_rule_test"]]
-    for rule in rules():
-        assert {
-            bool(case["exp_alerts"]) for case in cases if case["alertname"] == rule["alert"]
-        } == {True, False}
-
-
-@pytest.mark.tools
 def test_prometheus_has_nothing_against_the_metrics(tmp_path: Path) -> None:
-    for name, run in (
-        ("mixed", samples.mixed()),
-        ("hostile", samples.hostile('\\ " \n {} \x1b 中')),
-    ):
-        (tmp_path / name).write_bytes(textfile.run_metrics(run) + textfile.night_metrics(run))
-        done = promtool("check", "metrics", stdin=tmp_path / name)
+    file = tmp_path / "metrics"
+    for text in (*everything(), textfile.run_metrics(samples.hostile('\\ " \n {} \x1b \u4e2d'))):
+        file.write_bytes(text)
+        done = promtool("check", "metrics", stdin=file)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    (tmp_path / "fleet").write_bytes(fleet_metrics.render(fleet_reports.many(10)))
-    done = promtool("check", "metrics", stdin=tmp_path / "fleet")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 # --- the dashboard ---
 
 
-def dashboard() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(DASHBOARD.read_bytes())
-    return found
+DASHBOARD: dict[str, Any] = json.loads((FOLDER / "rigproof-fleet.json").read_bytes())
 
 
 def expressions() -> list[str]:
     """The queries of the dashboard's panels, of all machines."""
-    texts = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
+    texts = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
     return [re.sub(r"\$[a-z]+", ".*", text) for text in texts]
 
 
-def test_the_dashboard_speaks_of_metrics_and_labels_that_are_written() -> None:
-    known = labels()
-    asked = [one["definition"] for one in dashboard()["templating"]["list"] if "definition" in one]
+def test_the_dashboard_speaks_of_metrics_and_labels_that_are_written_in_any_datasource() -> None:
+    known, variables = labels(), DASHBOARD["templating"]["list"]
+    asked = [one["definition"] for one in variables if "definition" in one]
     for text in (*expressions(), *asked):
         used = set(_METRIC.findall(text))
         assert used, text
         assert used <= set(known), text
         own = set().union(*(known[name] for name in used)) | {"instance"}
         assert set(re.findall(r"[{,] ?([a-z]+)=", text)) <= own, text
-
-
-def test_the_dashboard_takes_any_datasource() -> None:
-    found = dashboard()
-    names = [(one["name"], one["type"]) for one in found["templating"]["list"]]
-    assert names[0] == ("datasource", "datasource")
-    used = [one["datasource"]["uid"] for one in found["templating"]["list"][1:]]
-    for panel in found["panels"]:
-        used += [
-            panel["datasource"]["uid"],
-            *(one["datasource"]["uid"] for one in panel["targets"]),
-        ]
-    assert set(used) == {"${datasource}"}
-    ids = [panel["id"] for panel in found["panels"]]
-    assert len(set(ids)) == len(ids)
-
-
-def test_metrics_of_dcgm_exporter_are_joined_by_uuid() -> None:
-    joined = [text for text in expressions() if "DCGM_FI_" in text]
-    assert joined
-    for text in joined:
-        assert "on (UUID)" in text
-        assert '"UUID", "$1", "serial", "(GPU-.*)"' in text
+    assert (variables[0]["name"], variables[0]["type"]) == ("datasource", "datasource")
+    assert set(re.findall(r'"uid": "(.*?)"', json.dumps([variables, DASHBOARD["panels"]]))) == {
+        "${datasource}"
+    }
 
 
 @pytest.mark.tools
@@ -214,11 +163,25 @@ def test_prometheus_can_read_every_query_of_the_dashboard(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr + done.stdout
 
 
+def test_every_alert_has_been_seen_to_come_and_to_go() -> None:
+    texts = [Path(__file__).with_name(name).read_bytes() for name in FILES.values()]
+    seen = {
+        (case["alertname"], bool(case["exp_alerts"]))
+        for text in texts
+        for test in yaml.safe_load(text)["tests"]
+        for case in test["alert_rule_test"]
+    }
+    assert {(rule["alert"], come) for rule in rules() for come in (True, False)} <= seen
+
+
 @pytest.mark.tools
 def test_a_gpu_of_dcgm_exporter_gets_the_machine_of_the_report(tmp_path: Path) -> None:
-    (temperature,) = (text for text in expressions() if "DCGM_FI_DEV_GPU_TEMP" in text)
+    joined = [text for text in expressions() if "DCGM_FI_" in text]
+    assert [text for text in joined if "on (UUID)" not in text] == []
+    (temperature,) = (text for text in joined if "DCGM_FI_DEV_GPU_TEMP" in text)
     info = 'rigproof_fleet_gpu_info{instance="head", machine="gpu-01", serial="%s"}'
     dcgm = 'DCGM_FI_DEV_GPU_TEMP{UUID="%s", gpu="0", instance="%s:9400"}'
+    labelled = '{UUID="GPU-1", gpu="0", instance="x:9400", machine="gpu-01"}'
     test = {
         "interval": "1m",
         "input_series": [
@@ -231,12 +194,7 @@ def test_a_gpu_of_dcgm_exporter_gets_the_machine_of_the_report(tmp_path: Path) -
             {
                 "expr": temperature,
                 "eval_time": "2m",
-                "exp_samples": [
-                    {
-                        "labels": '{UUID="GPU-1", gpu="0", instance="x:9400", machine="gpu-01"}',
-                        "value": 63,
-                    }
-                ],
+                "exp_samples": [{"labels": labelled, "value": 63}],
             }
         ],
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
 import journals
@@ -15,6 +17,7 @@ import pytest
 from cases import each
 from command import answer, assert_refused
 from executable import executable
+from raising import raising
 from runs import write_views
 
 from acceptance.cli import schedule
@@ -62,23 +65,27 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     typed = ["install", "--at", "5:07", "--", "--machine", "box.toml", "--sheets", "none"]
     typed += ["--on-fail", "sh -c 'exit 0'"]
     out = printed(here, capsys, *typed)
-    for name in (units.SERVICE, units.TIMER, units.FAILED):
-        assert str(folder / name) in out
     assert "systemctl daemon-reload && systemctl enable --now rigproof-nightly.timer" in out
+    for name, text in (
+        (units.SERVICE, f"WorkingDirectory={here}"),
+        (units.SERVICE, " nightly --machine box.toml --sheets none --on-fail \"sh -c 'exit 0'\""),
+        (units.TIMER, "OnCalendar=*-*-* 05:07:00"),
+        (units.FAILED, " schedule failed --out reports --on-fail \"sh -c 'exit 0'\""),
+    ):
+        assert str(folder / name) in out
+        assert f"{text}\n" in (folder / name).read_text()
     service = (folder / units.SERVICE).read_text()
-    assert f"WorkingDirectory={here}\n" in service
-    assert " nightly --machine box.toml --sheets none --on-fail \"sh -c 'exit 0'\"\n" in service
-    assert "OnCalendar=*-*-* 05:07:00\n" in (folder / units.TIMER).read_text()
-    assert (
-        " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n"
-        in (folder / units.FAILED).read_text()
-    )
-    again = printed(here, capsys, *typed)
-    assert "the schedule is already installed as requested" in again
-    removed = "the schedule is removed; the reports and the history of past nights stay"
-    assert removed in printed(here, capsys, "uninstall")
+    started = next(line for line in service.splitlines() if line.startswith("ExecStart="))
+    program, verb, *_ = shlex.split(started.removeprefix("ExecStart=").replace("%%", "%"))
+    assert (Path(program).parent, verb) == (Path(sys.executable).parent, "nightly")
+    for verb, *said in (
+        (*typed, "already installed"),
+        ("uninstall", "the schedule is removed"),
+        ("uninstall", "there was no schedule"),
+        ("uninstall", "--lang", "zh-CN", "\u6ca1\u6709"),
+    ):
+        assert said[-1] in printed(here, capsys, verb, *said[:-1])
     assert [path for path in (here / "root").rglob("*") if path.is_file()] == []
-    assert printed(here, capsys, "uninstall") == "there was no schedule to remove\n"
 
 
 def test_where_systemd_runs_the_next_night_can_be_looked_up(
@@ -90,14 +97,6 @@ def test_where_systemd_runs_the_next_night_can_be_looked_up(
     out = printed(here, capsys, "install", "--at", "05:07")
     assert "every night at 05:07; when next:\nsystemctl list-timers rigproof-nightly.timer\n" in out
     assert asked == ["daemon-reload", "enable", "restart"]
-
-
-def test_the_program_of_the_units_is_this_one(here: Path) -> None:
-    assert run(here, "install") == 0
-    service = (UnitLocation.system(here / "root").folder / units.SERVICE).read_text()
-    started = next(line for line in service.splitlines() if line.startswith("ExecStart="))
-    program, verb = shlex.split(started.removeprefix("ExecStart=").replace("%%", "%"))
-    assert (Path(program).parent, verb) == (Path(sys.executable).parent, "nightly")
 
 
 @pytest.mark.parametrize(
@@ -135,13 +134,6 @@ def test_a_cache_is_no_place_to_run_every_night_from(
     assert (UnitLocation.system(here / "root").folder / units.SERVICE).exists() is lasting
 
 
-def test_a_user_is_told_of_lingering(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = printed(here, capsys, "install", "--user")
-    assert "loginctl enable-linger" in out
-    assert "systemctl --user enable --now" in out
-    assert (here / ".config/systemd/user" / units.TIMER).is_file()
-
-
 def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(here, capsys, "show", "--", "--out", "/var/lib/rigproof")
     for name, text in (
@@ -152,24 +144,16 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert f"/etc/systemd/system/{name}" in out
         assert f"{text}\n" in out
     assert out.splitlines()[-1].startswith("30 4 * * * cd ")
-    assert list(here.iterdir()) == []
-
-
-def test_what_no_crontab_can_hold_is_said_beside_the_units(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     out = printed(here, capsys, "show", "--", "--out", "two\nlines")
     assert ' --out "two\\x0alines"\n' in out
-    assert "holds a character that no crontab can hold" in out
-
-
-@pytest.mark.parametrize("whose", [["--user"], ["--run-as", "root"]])
-def test_only_roots_own_units_protect_the_system(here: Path, whose: list[str]) -> None:
-    assert run(here, "show", *whose, "--", "--out", "/usr/local/reports") == 0
-
-
-def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "没有" in printed(here, capsys, "uninstall", "--lang", "zh-CN")
+    assert "no crontab can hold" in out
+    for whose in (["--user"], ["--run-as", "root"]):  # only root's own units protect the system
+        assert run(here, "show", *whose, "--", "--out", "/usr/local/reports") == 0
+    assert list(here.iterdir()) == []
+    out = printed(here, capsys, "install", "--user")
+    assert "loginctl enable-linger" in out
+    assert "systemctl --user enable --now" in out
+    assert (here / ".config/systemd/user" / units.TIMER).is_file()
 
 
 @each(
@@ -237,107 +221,68 @@ def everybodys(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield folder
 
 
+ELSEWHERE = ["--out", "/var/tmp/new"]
+
+
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (
-            [],
-            "--run-as nobody: that user may not write into {here}: give another folder with --out",
-        ),
+        ([], "nobody: that user may not write into {here}: give another folder with --out"),
         (["--out", "made/new"], "that user may not write into {here}/made: give"),
-        (
-            ["--out", "/var/tmp/new", "--machine", "box.toml"],
-            "--machine box.toml: whoever runs the night may not read it",
-        ),
-        (
-            ["--out", "/var/tmp/new", "--machine", "shut/box.toml"],
-            "--machine shut/box.toml: whoever runs the night may not",
-        ),
-        (
-            ["--out", "/var/tmp/new", "--textfile", "made/x.prom"],
-            "--textfile made/x.prom: you may not write into made",
-        ),
-        (
-            ["--out", "/var/tmp/new", "--webhook", "@box.toml"],
-            "--webhook box.toml: cannot be read (Permission denied)",
-        ),
-        (["--out", "/var/tmp/new", "--on-fail", "./hook"], "hook"),
         (["--out", "shut/new"], "that user may not write into {here}/shut"),
+        ([*ELSEWHERE, "--machine", "box.toml"], "box.toml: whoever runs the night may not read it"),
+        ([*ELSEWHERE, "--machine", "shut/box.toml"], "shut/box.toml: whoever runs the night may"),
+        ([*ELSEWHERE, "--textfile", "made/x.prom"], "x.prom: you may not write into made"),
+        ([*ELSEWHERE, "--webhook", "@box.toml"], "box.toml: cannot be read (Permission denied)"),
+        ([*ELSEWHERE, "--on-fail", "./hook"], "hook"),
+        ([*ELSEWHERE, "--machine", "open.toml"], None),
+        (["program"], "that user may not start {here}/shut"),
+        (["folder"], "that user may not enter {here}/shut"),
     ],
 )
 def test_what_the_night_is_given_is_looked_at_with_its_users_rights(
-    everybodys: Path, capsys: pytest.CaptureFixture[str], typed: list[str], words: str
+    everybodys: Path,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    typed: list[str],
+    words: str | None,
 ) -> None:
     for folder, mode in (("made", 0o755), ("shut", 0o700)):
         (everybodys / folder).mkdir(mode=mode)
-    for file in ("box.toml", "shut/box.toml", "hook"):
+    for file in ("box.toml", "shut/box.toml", "hook", "shut/rigproof"):
         (everybodys / file).write_text("")
         (everybodys / file).chmod(0o700)
-    said = sentence(capsys, "show", "--run-as", "nobody", "--", *typed)
-    assert words.format(here=everybodys) in said
+    (everybodys / "open.toml").write_text("")
+    if typed == ["program"]:
+        monkeypatch.setattr(schedule, "_program", lambda: (str(everybodys / "shut/rigproof"),))
+    if typed == ["folder"]:
+        monkeypatch.chdir(everybodys / "shut")
+    groups, given = os.getgroups(), typed if len(typed) != 1 else []
+    asked = ["show", "--run-as", "nobody", "--", *given]
+    if words is None:
+        assert "User=nobody\n" in printed(here, capsys, *asked)
+    else:
+        assert words.format(here=everybodys) in sentence(capsys, *asked)
     assert (os.getuid(), os.geteuid(), os.getgid(), os.getegid()) == (0, 0, 0, 0)
-
-
-def test_a_user_who_may_do_all_of_it_is_given_the_night(
-    everybodys: Path, capsys: pytest.CaptureFixture[str], here: Path
-) -> None:
-    (everybodys / "box.toml").write_text("")
-    groups = os.getgroups()
-    assert (
-        run(
-            here,
-            "show",
-            "--run-as",
-            "nobody",
-            "--",
-            "--out",
-            "/var/tmp/new",
-            "--machine",
-            "box.toml",
-        )
-        == 0
-    )
-    assert "User=nobody\n" in capsys.readouterr().out
     assert os.getgroups() == groups
 
 
-@pytest.mark.parametrize(
-    ("what", "words"), [("program", "may not start"), ("folder", "may not enter")]
-)
-def test_a_program_or_a_folder_of_roots(
-    everybodys: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    what: str,
-    words: str,
-) -> None:
-    (everybodys / "own").mkdir(mode=0o700)
-    if what == "folder":
-        monkeypatch.chdir(everybodys / "own")
-    else:
-        (everybodys / "own/rigproof").write_text("")
-        monkeypatch.setattr(schedule, "_program", lambda: (str(everybodys / "own/rigproof"),))
-    assert f"that user {words} {everybodys}/own" in sentence(capsys, "show", "--run-as", "nobody")
-
-
-def refuse(*_: object) -> None:
-    raise PermissionError(1, "Operation not permitted")
-
-
-def unmapped(*_: object) -> None:
-    """Of a user without a number in this container's user namespace (setresuid(2))."""
-    raise OSError(22, "Invalid argument")
+REFUSED = raising(PermissionError(1, "Operation not permitted"))
+# of a user without a number in this container's user namespace (setresuid(2))
+UNMAPPED = raising(OSError(22, "Invalid argument"))
 
 
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
         ("geteuid", lambda: 1000),
-        ("setgroups", refuse),
-        ("setresuid", refuse),
-        ("setresgid", unmapped),
-        ("setresuid", unmapped),
+        ("setgroups", REFUSED),
+        ("setresuid", REFUSED),
+        ("setresgid", UNMAPPED),
+        ("setresuid", UNMAPPED),
     ],
+    ids=["not root", "groups", "user", "group without a number", "user without a number"],
 )
 def test_who_may_not_take_another_users_rights_asks_with_his_own(
     here: Path, monkeypatch: pytest.MonkeyPatch, name: str, instead: Callable[..., object]
@@ -352,22 +297,10 @@ def test_who_may_not_take_another_users_rights_asks_with_his_own(
 def test_a_time_that_one_night_does_not_have(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    import time
-
-    time.tzset()
-    try:
-        said = sentence(capsys, "show", "--at", "02:30")
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-    assert (
-        "the clocks here are put on over it, and systemd would skip that night: give another "
-        "time, such as 04:30"
-    ) in said
+    """What systemd would skip is refused with another time."""
+    monkeypatch.setattr(default_time, "skipped_on", lambda *_: date(2026, 3, 29))
+    said = sentence(capsys, "show", "--at", "02:30")
+    assert ("04:30" in said, list(here.iterdir())) == (True, [])
 
 
 HOOK = '#!/bin/sh\necho "$RIGPROOF_VERDICT ${RIGPROOF_RUN_DIR-no run}" >>called\n'
@@ -407,37 +340,25 @@ def test_a_night_that_failed_is_told_once(
     nothing, as a Python that broke off.
     """
     executable(here / "hook", HOOK)
-    (here / "reports/a/logs").mkdir(parents=True)
-    made = journals.plan()
-    with segment.Writer(here / "reports/a" / reader.SUPERVISOR) as writer:
-        for body in journals.bodies(made, {("copy", Gpu(0)): 1.0}):
+    run_dir, metrics = here / "reports/a", here / "x.prom"
+    (run_dir / "logs").mkdir(parents=True)
+    with segment.Writer(run_dir / reader.SUPERVISOR) as writer:
+        for body in journals.bodies(journals.plan(), {("copy", Gpu(0)): 1.0}):
             writer.write(body)
-    write_views(here / "reports/a")
+    write_views(run_dir)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if left is not None:
-        failure_note.write_note(
-            here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left
-        )
+        failure_note.write_note(run_dir.parent, {"INVOCATION_ID": "a1"}, run_dir, told=left)
         monkeypatch.setenv("MONITOR_INVOCATION_ID", "a1")
     assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
     assert capsys.readouterr().out.startswith("the nightly run ")
-    assert (here / "called").exists() is (called is not None)
-    assert (here / "x.prom").exists() is (called is not None)
+    assert ((here / "called").exists(), metrics.exists()) == (called is not None,) * 2
     if called:
-        assert (
-            here / "called"
-        ).read_text() == f"{called} {here / 'reports/a' if left is False else 'no run'}\n"
-        assert f'verdict="{called}"}} 1' in (here / "x.prom").read_text()
-        assert stat.S_IMODE((here / "x.prom").stat().st_mode) == 0o644
-
-
-def test_who_could_not_be_told_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(here, "failed", "--on-fail", "false") == 3
-    assert (
-        f"the command of --on-fail, {_which('false')}, ended with exit code 1"
-        in capsys.readouterr().out
-    )
+        about = run_dir if left is False else "no run"
+        assert (here / "called").read_text() == f"{called} {about}\n"
+        assert f'verdict="{called}"}} 1' in metrics.read_text()
+        assert stat.S_IMODE(metrics.stat().st_mode) == 0o644
 
 
 def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
@@ -447,28 +368,11 @@ def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
     is all that is left to tell.
     """
     executable(here / "hook", HOOK)
-    assert (
-        run(
-            here,
-            "failed",
-            "--on-fail",
-            "./hook",
-            "--textfile",
-            "gone/x.prom",
-            "--webhook",
-            "nowhere",
-        )
-        == 3
-    )
+    typed = ["--on-fail", "./hook", "--textfile", "gone/x.prom", "--webhook", "nowhere"]
+    assert run(here, "failed", *typed) == 3
     assert (here / "called").read_text() == "UNJUDGED no run\n"
     out = capsys.readouterr().out
     assert "--textfile gone/x.prom: there is no folder gone" in out
     assert "--webhook: that is no address" in out
-
-
-def _which(name: str) -> str:
-    return next(
-        str(Path(folder) / name)
-        for folder in os.environ["PATH"].split(":")
-        if (Path(folder) / name).is_file()
-    )
+    assert run(here, "failed", "--on-fail", "false") == 3
+    assert f"{shutil.which('false')}, ended with exit code 1" in capsys.readouterr().out

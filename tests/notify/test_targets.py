@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import each
@@ -20,33 +22,19 @@ def secret(folder: Path, content: bytes, mode: int = 0o600) -> Path:
     return path
 
 
-def test_nothing_asked_for_is_nothing_told() -> None:
-    assert targets.read() == targets.NotificationTargets(None, (), None)
-
-
 def test_what_was_asked_for(tmp_path: Path) -> None:
-    found = targets.read(
-        tmp_path / "rigproof.prom",
-        "sh -c 'exit 0' \"two words\"",
-        URL,
-        secret(tmp_path, b"0123456789abcdef\n"),
-    )
-    assert found.textfile == tmp_path / "rigproof.prom"
+    assert targets.read() == targets.NotificationTargets(None, (), None)
+    key = secret(tmp_path, b"0123456789abcdef\n")
+    found = targets.read(tmp_path / "x.prom", "sh -c 'exit 0' \"two words\"", URL, key)
+    assert found.textfile == tmp_path / "x.prom"
     assert Path(found.on_fail[0]).is_absolute()
     assert found.on_fail[1:] == ("-c", "exit 0", "two words")
-    assert (known(found.webhook).url, known(found.webhook).secret) == (URL, b"0123456789abcdef")
-
-
-def test_an_address_may_stand_in_a_file(tmp_path: Path) -> None:
+    webhook = known(found.webhook)
+    assert (webhook.url, webhook.secret) == (URL, b"0123456789abcdef")
+    assert webhook.safe_address == "https://hooks.example/..."
+    assert not [word for word in ("secret", "password", "01234", "T0") if word in repr(found)]
     file = secret(tmp_path, f"{URL}\n".encode())
     assert known(targets.read(webhook=f"@{file}").webhook).url == URL
-
-
-def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
-    found = targets.read(webhook=URL, secret_file=secret(tmp_path, b"0123456789abcdef"))
-    assert known(found.webhook).safe_address == "https://hooks.example/..."
-    for word in ("secret", "password", "0123456789abcdef", "T0"):
-        assert word not in repr(found)
 
 
 @pytest.mark.parametrize(
@@ -65,70 +53,56 @@ def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
 @each(
     "given, words",
     [
-        (
-            {"textfile": Path("rigproof.txt")},
-            "reads files named \\*.prom alone: call it rigproof.prom",
-        ),
-        ({"textfile": Path(".prom")}, "call it rigproof.prom"),
-        ({"textfile": Path("nowhere/x.prom")}, "there is no folder nowhere: give the one"),
+        ({"textfile": "rigproof.txt"}, "reads files named \\*.prom alone: call it rigproof.prom"),
+        ({"textfile": ".prom"}, "call it rigproof.prom"),
+        ({"textfile": "nowhere/x.prom"}, "there is no folder nowhere: give the one"),
         ({"on_fail": "mail 'root"}, "is no command \\(No closing quotation\\): close its quotes"),
         ({"on_fail": " "}, "--on-fail is empty: give a command"),
-        (
-            {"on_fail": "no-such-program-here x"},
-            "--on-fail: no-such-program-here is not installed: put it on PATH",
+        ({"on_fail": "no-such-program-here x"}, "no-such-program-here is not installed"),
+        ({"on_fail": "./secret"}, "is there but may not be run: make it executable"),
+        *(
+            ({"webhook": url}, "that is no address")
+            for url in (
+                *("hooks.example/x", "ftp://h/x", "https:///x", "https://h:0/"),
+                *("https://h:99999/", "https://[::1/"),
+            )
         ),
-        ({"webhook": "hooks.example/x"}, "that is no address: give https://HOST/..., or @FILE"),
-        ({"webhook": "ftp://h/x"}, "that is no address"),
-        ({"webhook": "https:///x"}, "that is no address"),
-        ({"webhook": "https://h:0/"}, "that is no address"),
-        ({"webhook": "https://h:99999/"}, "that is no address"),
-        ({"webhook": "https://[::1/"}, "that is no address"),
-        ({"webhook": "https://h/a b"}, "holds a space or another letter"),
-        ({"webhook": "https://h/\x1b[31m"}, "holds a space or another letter"),
-        ({"webhook": "https://h/\n"}, "holds a space or another letter"),
-        (
-            {"webhook": "@nowhere"},
-            "--webhook nowhere: cannot be read \\(No such file or directory\\)",
+        *(
+            ({"webhook": url}, "holds a space or another letter")
+            for url in ("https://h/a b", "https://h/\x1b[31m", "https://h/\n")
         ),
-        ({"secret_file": Path("x")}, "signs what --webhook posts, which is not given"),
+        ({"webhook": "@nowhere"}, "nowhere: cannot be read \\(No such file or directory\\)"),
+        ({"secret_file": "x"}, "signs what --webhook posts, which is not given"),
+        *(
+            ({"content": content, "mode": mode}, words)
+            for content, mode, words in (
+                (b"0123456789abcdef", 0o644, "everybody may read it or write to it: `chmod 600 "),
+                (b"0123456789abcdef", 0o602, "everybody may read it"),
+                (b"\n", 0o600, "is empty or has more than 4096 bytes"),
+                (b"x" * 5000, 0o600, "is empty or has more than 4096 bytes"),
+                (
+                    b"short",
+                    0o600,
+                    "holds 5 bytes, which is too few for a secret: write at least 16",
+                ),
+            )
+        ),
     ],
 )
-def test_a_mistake_is_one_sentence(given: dict[str, object], words: str, tmp_path: Path) -> None:
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    try:
-        with pytest.raises(UserError, match=words) as told:
-            targets.read(**given)  # type: ignore[arg-type]  # one of its arguments
-    finally:
-        os.chdir(before)
+def test_a_mistake_is_one_sentence(given: dict[str, Any], words: str, tmp_path: Path) -> None:
+    file = secret(tmp_path, given.get("content", b"x"), given.get("mode", 0o600))
+    typed = {name: one for name, one in given.items() if name in ("on_fail", "webhook")}
+    typed |= {name: Path(given[name]) for name in ("textfile", "secret_file") if name in given}
+    if "content" in given:
+        typed = {"webhook": "https://h/", "secret_file": file}
+    with contextlib.chdir(tmp_path), pytest.raises(UserError, match=words) as told:
+        targets.read(**typed)
     assert "\n" not in str(told.value)
     assert "/x" not in str(told.value) or "webhook" not in given, "an address is not repeated"
 
 
-@pytest.mark.parametrize(
-    ("content", "mode", "words"),
-    [
-        (b"0123456789abcdef", 0o644, "everybody may read it or write to it: `chmod 600 "),
-        (b"0123456789abcdef", 0o602, "everybody may read it"),
-        (b"\n", 0o600, "is empty or has more than 4096 bytes"),
-        (b"x" * 5000, 0o600, "is empty or has more than 4096 bytes"),
-        (b"short", 0o600, "holds 5 bytes, which is too few for a secret: write at least 16"),
-    ],
-)
-def test_a_secret_that_is_none(content: bytes, mode: int, words: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=words):
-        targets.read(webhook="https://h/", secret_file=secret(tmp_path, content, mode))
-
-
-def test_a_command_that_may_not_be_run(tmp_path: Path) -> None:
-    (tmp_path / "hook").write_text("#!/bin/sh\n")
-    with pytest.raises(UserError, match="is there but may not be run: make it executable"):
-        targets.read(on_fail=str(tmp_path / "hook"))
-
-
 def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        os, "access", lambda *_: False
-    )  # root, as whom the tests may run, may write everywhere
+    """Root, as whom the tests may run, may write everywhere."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(UserError, match="you may not write into"):
         targets.read(tmp_path / "x.prom")

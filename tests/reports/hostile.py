@@ -143,6 +143,8 @@ FRAGMENTS = (
 )
 EVERYTHING = "".join(FRAGMENTS)
 ATTACKS = int(os.environ.get("RIGPROOF_ATTACKS", "1"))
+# As the text of every place of a small report.
+TEXTS = (EVERYTHING, "x" * 300_000, "\x1b" * 100_000, "one\r\ntwo\nthree\rfour")
 FLOODS = {
     "letters": "x" * 3_000_000,
     "lines": "a\n" * 1_500_000,

@@ -14,9 +14,10 @@ import msgspec
 import pytest
 import samples
 from cases import each
+from known import known
 from msgspec import structs
 
-from acceptance.core.language import ENGLISH
+from acceptance.core.language import ENGLISH, Language
 from acceptance.core.parts import GPUS, Component, Gpu, Pair, Part
 from acceptance.core.record import Body, Measured
 from acceptance.expect import gpu_limits
@@ -77,6 +78,15 @@ NOTHING: Mapping[str, Any] = {
     "model": None,
 }
 FOUR = Question(parameters=4e9, tokens=80e9)
+LARGE = Question(parameters=70e9, hidden=8192, layers=80)
+SLOW_LINK = told(product=figure(330e12), link=figure(20e9), peer_access=None)
+NO_STEP = "needs one of step_neo, step_gpt2, step_bert"
+NO_LINK = "needs one of collective_send_receive, p2p_write, copy_own_p2p, p2p_staged"
+NO_FEED = "needs one of storage_feed_gpu, storage_feed_host, storage_memmap_cold"
+ONE_EACH = Question(machines=2, gpus=1)
+STAGES = Question(gpus=8, accumulation=32)
+BATCH = Question(parameters=1e9, tokens=4096e3, gpus=1, machines=1, micro=5, accumulation=2)
+SLOW_PEERS = told(product=figure(330e12), link=figure(32e9), peer_access=False)
 
 
 def made(found: Figures, asked: Question = FOUR) -> Card:
@@ -99,28 +109,21 @@ def memory_table(found: Card) -> list[Sequence[str]]:
 
 def test_the_table_of_memory() -> None:
     found = made(told(), Question(parameters=4e9, micro=2))
-    table = memory_table(found)
-    assert [row[0] for row in table] == ["none", "ZeRO-1", "ZeRO-2", "ZeRO-3"]
-    assert [row[1] for row in table] == ["16", "10", "9", "8"]
-    assert [row[2] for row in table] == ["5 billion", "8 billion", "8.9 billion", "10 billion"]
-    assert table[0][3] == "6.7 billion"
-    assert [row[-1] for row in table] == ["with checkpointing", "yes", "yes", "yes"]
+    names, bytes_, most, largest, *_, fits = zip(*memory_table(found), strict=True)
+    assert names == ("none", "ZeRO-1", "ZeRO-2", "ZeRO-3")
+    assert bytes_ == ("16", "10", "9", "8")
+    assert most == ("5 billion", "8 billion", "8.9 billion", "10 billion")
+    assert largest[0] == "6.7 billion"
+    assert fits == ("with checkpointing", "yes", "yes", "yes")
     assert line(found, "largest_model").value == 10e9
-    wide = made(told(), Question(parameters=12e9))
-    assert [row[-1] for row in memory_table(wide)] == ["no"] * 4
-
-
-def test_one_gpu_shards_nothing_and_exchanges_nothing() -> None:
-    found = made(told(gpus=1))
-    assert [row.stage for row in found.memory] == [0]
-    assert {one.id for one in found.lines}.isdisjoint(
+    wide = memory_table(made(told(), Question(parameters=12e9)))
+    assert [row[-1] for row in wide] == ["no"] * 4
+    alone, unknown = made(told(gpus=1)), made(told(memory=None))
+    assert [row.stage for row in alone.memory] == [0], "one GPU shards and exchanges nothing"
+    assert {one.id for one in alone.lines}.isdisjoint(
         {"tensor_parallel", "head_on_each", "exchange", "pipeline_bubble"}
     )
-
-
-def test_memory_that_is_not_shown() -> None:
-    found = made(told(memory=None))
-    assert (found.memory, found.machine) == ((), "2 x NVIDIA X")
+    assert (unknown.memory, unknown.machine) == ((), "2 x NVIDIA X")
 
 
 # --- time ---
@@ -132,7 +135,40 @@ def test_days_take_the_efficiency_of_the_runs_gpus() -> None:
     assert found.value == pytest.approx(seconds / 86400)
     assert {one.symbol for one in found.inputs} == {"N", "D", "G", "rate", "e"}
     assert "measured: parallel_ddp_efficiency of gpus" in {one.origin for one in found.inputs}
-    assert "attention, which adds" in found.assumes
+    bound = made(told(step=None))
+    assert line(bound, "days_bound").text.startswith("never less than ")
+    assert len(bound.besides) == len(made(told()).besides) + 1, "no step was measured"
+
+
+@each(
+    "found, asked, name, field, told_",
+    [
+        (SLOW_PEERS, LARGE, "tensor_parallel", "text", "up to 2.383 GPUs"),
+        (
+            SLOW_PEERS,
+            LARGE,
+            "head_on_each",
+            "text",
+            "needs 859.4 GB/s one way, 1719 GB/s both ways; the link has 3.72 % of it",
+        ),
+        (told(), STAGES, "pipeline_bubble", "assumes", "a formula only"),
+        (
+            told(link=None, all_reduce=None),
+            FOUR,
+            "exchange",
+            "text",
+            "collective_all_reduce, collective_send_receive",
+        ),
+        (told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)), FOUR, "feed", "text", "does not"),
+        (told(), FOUR, "days", "assumes", "attention, which adds"),
+    ],
+)
+def test_what_is_a_formula_or_was_not_measured_says_so(
+    found: Figures, asked: Question, name: str, field: str, told_: str
+) -> None:
+    assert told_ in getattr(line(made(found, asked), name), field)
+    link = line(made(SLOW_PEERS, LARGE), "tensor_parallel").inputs[-1]
+    assert link.origin.endswith("the least of 2, through host memory: no peer access")
 
 
 @each(
@@ -169,50 +205,6 @@ def test_days_of_other_gpus_than_the_runs_are_a_bound(question: Question) -> Non
     found = line(made(told(), question), "days")
     assert found.text.startswith("at least ")
     assert found.text.endswith("the loss between so many GPUs was not measured")
-
-
-def test_without_a_step_there_is_only_a_bound() -> None:
-    found = made(told(step=None))
-    assert line(found, "days_bound").text.startswith("never less than ")
-    assert "No training step was measured" in found.besides[-1]
-
-
-# --- links ---
-
-
-def test_tensor_parallelism_takes_the_one_way_rate() -> None:
-    asked = Question(parameters=70e9, hidden=8192, layers=80)
-    found = made(told(product=figure(330e12), link=figure(32e9), peer_access=False), asked)
-    limit = line(found, "tensor_parallel")
-    assert limit.text == "up to 2.383 GPUs"
-    assert limit.inputs[-1].origin.endswith("the least of 2, through host memory: no peer access")
-    head = line(found, "head_on_each")
-    assert head.text == ("needs 859.4 GB/s one way, 1719 GB/s both ways; the link has 3.72 % of it")
-
-
-def test_what_is_a_formula_or_was_not_measured_says_so() -> None:
-    bubble = line(made(told(), Question(gpus=8, accumulation=32)), "pipeline_bubble")
-    assert bubble.assumes.startswith("a formula only")
-    exchange = line(made(told(link=None, all_reduce=None)), "exchange")
-    assert "collective_all_reduce, collective_send_receive" in exchange.text
-    slow = made(told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)))
-    assert line(slow, "feed").text.startswith("does not keep up: ")
-
-
-# --- disk ---
-
-
-# --- what binds ---
-
-
-LARGE = Question(parameters=70e9, hidden=8192, layers=80)
-SLOW_LINK = told(product=figure(330e12), link=figure(20e9), peer_access=None)
-NO_STEP = "needs one of step_neo, step_gpt2, step_bert"
-NO_LINK = "needs one of collective_send_receive, p2p_write, copy_own_p2p, p2p_staged"
-NO_FEED = "needs one of storage_feed_gpu, storage_feed_host, storage_memmap_cold"
-ONE_EACH = Question(machines=2, gpus=1)
-STAGES = Question(gpus=8, accumulation=32)
-BATCH = Question(parameters=1e9, tokens=4096e3, gpus=1, machines=1, micro=5, accumulation=2)
 
 
 @each(
@@ -292,8 +284,7 @@ def test_a_line_says(found: Figures, asked: Question, name: str, text: str) -> N
 def test_a_line_has_its_value(
     found: Figures, asked: Question, name: str, value: float | None
 ) -> None:
-    known = line(made(found, asked), name).value
-    assert known == (value if value is None else pytest.approx(value))
+    assert line(made(found, asked), name).value == (value and pytest.approx(value))
 
 
 # --- what binds ---
@@ -356,39 +347,31 @@ GPUS_BIND = "The GPUs' own rate is the bottleneck"
     ],
 )
 def test_what_binds(found: Figures, asked: Question, begins: str, ends: str) -> None:
-    known = made(found, asked).binds
-    assert known.startswith(begins)
-    assert known.endswith(ends)
+    binds = made(found, asked).binds
+    assert (binds[: len(begins)], binds.endswith(ends)) == (begins, True)
 
 
 def test_a_run_that_measured_nothing() -> None:
     found = made(told(**NOTHING))
     assert found.machine == "2 x GPU"
-    values = {one.id: one.value for one in found.lines}
-    assert {name for name, value in values.items() if value is not None} == {
-        "pipeline_bubble",
-        "batch",
-    }
+    values = {one.id for one in found.lines if one.value is not None}
+    assert values == {"pipeline_bubble", "batch"}
     assert all("not measured" in one.text for one in found.lines if one.id in ("feed", "exchange"))
+    for gpus, asked, count in ((2, Question(machines=2, gpus=4), 2), (1, Question(gpus=4), 1)):
+        assert len(made(told(gpus=gpus), asked).besides) == count
+    assumed = training(Question(), 2, None)
+    assert (assumed.model.parameters, assumed.tokens, assumed.context) == (7e9, 140e9, 4096)
+    assert (assumed.batch.samples, assumed.gpus, assumed.checkpoint_every) == (8, 2, 3600.0)
 
 
-def test_what_is_said_besides() -> None:
-    two = made(told(), Question(machines=2, gpus=4)).besides
-    assert two == (
-        "The network between machines was not measured: figures are of one machine.",
-        "Links were measured with the 2 GPUs of this run, not with 4.",
-    )
-    one = made(told(gpus=1), Question(gpus=4)).besides
-    assert one == ("The run has one GPU: no link between GPUs was measured.",)
-
-
-def test_every_line_says_source_and_assumption_in_both_languages() -> None:
-    chinese = languages.language("zh-CN")
-    for found in (told(), told(gpus=1), told(**NOTHING)):
-        for language in (ENGLISH, chinese):
-            shown = card(found, Question(), language)
-            assert all(one.source and one.assumes and one.formula for one in shown.lines)
-            assert all(one.inputs for one in shown.lines if one.value is not None)
+@each("found", [told(), told(gpus=1), told(**NOTHING)])
+@each("language", [ENGLISH, languages.language("zh-CN")])
+def test_every_line_says_source_and_assumption_in_both_languages(
+    found: Figures, language: Language
+) -> None:
+    for one in card(found, Question(), language).lines:
+        assert all((one.source, one.assumes, one.formula))
+        assert one.inputs or one.value is None
 
 
 @each("memory, lines", [(MEMORY, 5), (None, 0)])
@@ -411,15 +394,14 @@ def test_the_terminal_shows_the_table_where_memory_is_known(
 
 
 def test_the_answer_stands_first() -> None:
-    found = made(told())
-    days = line(found, "days").text
-    assert found.answer == (
-        f"4 billion parameters, 80 billion tokens, 2 GPUs: {days}. {found.binds}"
-    )
-    bound = made(told(step=None))
-    assert f": {line(bound, 'days_bound').text}. " in bound.answer
-    nothing = made(told(step=None, product=None))
-    assert f": {line(nothing, 'days').text}. " in nothing.answer
+    for found, name in (
+        (told(), "days"),
+        (told(step=None), "days_bound"),
+        (told(step=None, product=None), "days"),
+    ):
+        answer = made(found).answer
+        assert answer.startswith("4 billion parameters, 80 billion tokens, 2 GPUs: ")
+        assert answer.endswith(f": {line(made(found), name).text}. {made(found).binds}")
     large = made(told(), Question(parameters=900e9))
     assert large.answer == large.binds, "a model that does not fit takes no days"
     chinese = card(told(), FOUR, languages.language("zh-CN")).answer
@@ -435,12 +417,6 @@ def test_the_answer_stands_first() -> None:
 )
 def test_the_largest_usual_size_that_fits_is_taken(memory: float, gpus: int, size: float) -> None:
     assert training(Question(), gpus, memory).model.parameters == size
-
-
-def test_what_is_not_asked_is_assumed() -> None:
-    found = training(Question(), 2, None)
-    assert (found.model.parameters, found.tokens, found.context) == (7e9, 140e9, 4096)
-    assert (found.batch.samples, found.gpus, found.checkpoint_every) == (8, 2, 3600.0)
 
 
 @each(
@@ -491,13 +467,13 @@ def run_of(values: Values, seen: Inventory | None = None) -> Run:
     plan = structs.replace(
         journals.plan(journals.check("train.step", *dues)), gpus=(Gpu(0), Gpu(1))
     )
-    bodies: list[Body] = []
-    for body in journals.bodies(plan):
-        changed = body
-        if isinstance(body, Measured):
-            value = values[body.measurement, body.component, body.unit]
-            changed = structs.replace(body, value=value if math.isfinite(value) else None)
-        bodies.append(changed)
+    finite = {key: value if math.isfinite(value) else None for key, value in values.items()}
+    bodies: list[Body] = [
+        structs.replace(body, value=finite[body.measurement, body.component, body.unit])
+        if isinstance(body, Measured)
+        else body
+        for body in journals.bodies(plan)
+    ]
     found = samples.run(bodies)
     return found if seen is None else samples.seen(found, msgspec.to_builtins(seen))
 
@@ -537,23 +513,28 @@ def two(**changed: Any) -> Inventory:
     return gpu_machine.machine(gpu_machine.device(0), gpu_machine.device(1, **changed))
 
 
-def test_what_the_machine_shows() -> None:
-    size = gpu_machine.device(0).memory_bytes
-    assert size is not None
-    found = figures.measured(run_of(WHOLE, two(memory_bytes=size - 5)), gpu_limits.sheets())
-    assert (found.gpus, found.model, found.memory) == (2, "NVIDIA GeForce RTX 4090", size - 5)
-    assert (found.peak, found.sheet) == (165.2e12, "GeForce RTX 4090")
+SIZE = known(gpu_machine.device(0).memory_bytes) - 5
+CARD = ("NVIDIA GeForce RTX 4090", SIZE, 165.2e12, "GeForce RTX 4090")
 
 
-@each("changed", [{"name": "NVIDIA Unknown"}, {"memory_bytes": None}])
-def test_a_gpu_that_does_not_tell_leaves_it_unknown(changed: dict[str, Any]) -> None:
+@each(
+    "changed, device_id, told_",
+    [
+        ({"memory_bytes": SIZE}, None, CARD),
+        ({"memory_bytes": None}, None, (CARD[0], None, *CARD[2:])),
+        ({"name": "NVIDIA Unknown", "memory_bytes": SIZE}, "10de:ffff", (None, SIZE, None, None)),
+    ],
+    told=["the least of two", "no size", "an unknown card"],
+)
+def test_what_the_machine_shows(
+    changed: dict[str, Any], device_id: str | None, told_: tuple[object, ...]
+) -> None:
     seen = two(**changed)
-    if "name" in changed:
-        functions = [with_changes(one, device_id="10de:ffff") for one in seen.pci or ()]
+    if device_id:
+        functions = [with_changes(one, device_id=device_id) for one in seen.pci or ()]
         seen = with_changes(seen, pci=tuple(functions))
     found = figures.measured(run_of(WHOLE, seen), gpu_limits.sheets())
-    told = (found.model, found.peak) if "name" in changed else (found.memory,)
-    assert set(told) == {None}
+    assert (found.gpus, found.model, found.memory, found.peak, found.sheet) == (2, *told_)
 
 
 @each(
@@ -570,11 +551,7 @@ def test_peer_access(answers: tuple[str | None, ...], access: bool | None) -> No
     assert figures.measured(run_of(WHOLE, seen), ()).peer_access is access
 
 
-@each("value", [0.0, -5.0, math.nan, 1e9])
-def test_a_value_that_no_machine_has_is_none(value: float) -> None:
-    found = figures.measured(run_of({("gemm_bf16", Gpu(0), "TFLOP/s"): value}), ())
-    assert found.product is None
-
-
-def test_a_value_in_another_unit_is_none() -> None:
-    assert figures.measured(run_of({("gemm_bf16", Gpu(0), "count"): 5.0}), ()).product is None
+@each("value, unit", [(0.0, "TFLOP/s"), (-5.0, "TFLOP/s"), (math.nan, "TFLOP/s"),
+                      (1e9, "TFLOP/s"), (5.0, "count")])  # fmt: skip
+def test_a_value_that_no_machine_has_is_none(value: float, unit: str) -> None:
+    assert figures.measured(run_of({("gemm_bf16", Gpu(0), unit): value}), ()).product is None

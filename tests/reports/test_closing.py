@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -34,51 +35,67 @@ def lines(
     return [line for said in closing.entries(findings, places, ENGLISH) for line in said.lines]
 
 
-def test_eight_gpus_with_the_same_trouble_are_one_line() -> None:
-    found = lines(*(low(Gpu(n), 12 + n / 2) for n in range(8)))
-    assert found == [
+LIMIT = "limit >= 20 GB/s; basis: half the link"
+PAIRS = [Pair(Gpu(a), Gpu(b)) for a in range(8) for b in range(8) if a != b]
+STOPPED = [
+    Finding("error", check, "never_ran", {"why": "stopped by SIGINT"})
+    for check in ("a.one", "a.two", "a.one")
+]
+FALLEN = Finding(
+    "fail",
+    "run",
+    "event_on",
+    {"event": "xid 79", "meaning": "it fell off the bus"},
+    component=Function("0000:01:00.0"),
+)
+
+
+@each(
+    "findings, checks, starts",
+    [
         (
+            [low(Gpu(n), 12 + n / 2) for n in range(8)],
             ("link.copy",),
-            (
-                "copy_h2d on gpu0 to gpu7: measured 12 .. 15.5 GB/s, limit >= 20 GB/s; basis: "
-                "half the link"
-            ),
-        )
-    ]
-
-
-def test_they_are_named_one_by_one_where_they_are_not_neighbours() -> None:
-    assert lines(low(Gpu(0), 12), low(Gpu(3), 12)) == [
+            [f"copy_h2d on gpu0 to gpu7: measured 12 .. 15.5 GB/s, {LIMIT}"],
+        ),
         (
+            [low(Gpu(0), 12), low(Gpu(3), 12)],
             ("link.copy",),
-            "copy_h2d on gpu0, gpu3: measured 12 GB/s, limit >= 20 GB/s; basis: half the link",
-        )
+            [f"copy_h2d on gpu0, gpu3: measured 12 GB/s, {LIMIT}"],
+        ),
+        (
+            [low(Pair(Gpu(0), Gpu(1)), -3), low(Pair(Gpu(1), Gpu(0)), 1e-5)],
+            ("link.copy",),
+            ["copy_h2d on gpu0->gpu1, gpu1->gpu0: measured -3 .. 1e-05 GB/s"],
+        ),
+        (
+            [low(Gpu(0), 12.00001), low(Gpu(1), 12.00002)],
+            ("link.copy",),
+            [f"copy_h2d on gpu0, gpu1: measured 12 GB/s, {LIMIT}"],
+        ),
+        (
+            [low(Gpu(0), 12), low(Gpu(1), 12, basis="another"), low(Gpu(2), 12)],
+            ("link.copy",),
+            ["copy_h2d on gpu0, gpu2:", "copy_h2d on gpu1:"],
+        ),
+        (STOPPED, ("a.one", "a.two"), ["never ran: stopped by SIGINT"]),
+        ([FALLEN], ("run",), ["xid 79 on gpu0 (0000:01:00.0): it fell off the bus"]),
+    ],
+    told=[
+        *("eight neighbours", "no neighbours", "paths", "shown as one value"),
+        *("what differs stays apart", "several checks", "an address is named"),
+    ],
+)
+def test_one_trouble_is_one_line(
+    findings: list[Finding], checks: tuple[str, ...], starts: list[str]
+) -> None:
+    place = Location(address="0000:01:00.0")
+    found = lines(*findings, places=Locations({Gpu(0): place, "0000:01:00.0": place}))
+    assert [(of, text[: len(start)]) for (of, text), start in zip(found, starts, strict=True)] == [
+        (checks, start) for start in starts
     ]
-    ((_, text),) = lines(low(Pair(Gpu(0), Gpu(1)), -3), low(Pair(Gpu(1), Gpu(0)), 1e-5))
-    assert text.startswith("copy_h2d on gpu0->gpu1, gpu1->gpu0: measured -3 .. 1e-05 GB/s")
-
-
-def test_of_very_many_the_first_are_named() -> None:
-    ((_, text),) = lines(
-        *(low(Pair(Gpu(a), Gpu(b)), 1) for a in range(8) for b in range(8) if a != b)
-    )
+    ((_, text),) = lines(*(low(pair, 1) for pair in PAIRS))
     assert " and 40 more: measured 1 GB/s" in text
-
-
-def test_what_differs_stays_apart() -> None:
-    found = lines(low(Gpu(0), 12), low(Gpu(1), 12, basis="another"), low(Gpu(2), 12))
-    assert [text.split(":")[0] for _, text in found] == [
-        "copy_h2d on gpu0, gpu2",
-        "copy_h2d on gpu1",
-    ]
-
-
-def test_one_trouble_of_several_checks_is_said_once() -> None:
-    stopped = [
-        Finding("error", check, "never_ran", {"why": "stopped by SIGINT"})
-        for check in ("a.one", "a.two", "a.one")
-    ]
-    assert lines(*stopped) == [(("a.one", "a.two"), "never ran: stopped by SIGINT")]
 
 
 def test_causes_are_told_once_below_neighbours() -> None:
@@ -102,29 +119,12 @@ def test_the_causes_of_one_component_speak_of_its_place_and_those_of_several_in_
     assert "0000:01:00.0" not in " ".join(both.below)
 
 
-def test_an_address_is_named() -> None:
-    values = {"event": "xid 79", "meaning": "it fell off the bus"}
-    event = Finding("fail", "run", "event_on", values, component=Function("0000:01:00.0"))
-    places = Locations(
-        {Gpu(0): Location(address="0000:01:00.0"), "0000:01:00.0": Location(address="0000:01:00.0")}
-    )
-    assert lines(event, places=places) == [
-        (("run",), "xid 79 on gpu0 (0000:01:00.0): it fell off the bus")
-    ]
-
-
 @given(st.text(max_size=40), st.sampled_from(["gpu", "\0", "{component}"]))
 def test_a_text_from_outside_is_handed_on_as_it_came(text: str, name: str) -> None:
     twins = [low(f"{name}{n}", 1, basis=text) for n in range(2)]
     ((_, told),) = lines(*twins)
     limit = "measured 1 GB/s, limit >= 20 GB/s; basis: "
     assert told == f"copy_h2d on {name}0, {name}1: {limit}{text}"
-
-
-def test_what_is_shown_as_one_value_is_one() -> None:
-    assert lines(low(Gpu(0), 12.00001), low(Gpu(1), 12.00002)) == lines(
-        low(Gpu(0), 12), low(Gpu(1), 12)
-    )
 
 
 def unread(component: Component, why: Unmeasured = Unmeasured.NOT_OFFERED) -> Finding:
@@ -143,10 +143,7 @@ def test_a_waiver_that_a_message_recommends_is_there_as_lines_to_paste(tmp_path:
         Waiver("this disk has no SMART report", skip="storage.smart_health", component=name)
         for name in ("disk:sda", 'disk:v"d')
     )
-
-
-def test_no_waiver_is_offered_where_no_message_recommends_one() -> None:
     others = [unread(Part("disk", "sda"), why) for why in Unmeasured if why != "not_offered"]
     for finding in (*others, low(Gpu(0), 12)):
         (said,) = closing.entries([finding], NO_LOCATIONS, ENGLISH)
-        assert said.waiver == ()
+        assert said.waiver == (), "no message recommends one"

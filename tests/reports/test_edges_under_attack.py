@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from runs import write_views
 from thoroughness import examples, some
 
+from acceptance.core.record import Body
 from acceptance.journal import reader, run_folder, segment
 from acceptance.reports import junit, plain_json, verdict_json
 from acceptance.reports.page import render
@@ -40,38 +41,39 @@ def assert_harmless(text: str) -> None:
 # --- the journal ---
 
 
+def journalled(folder: Path, bodies: list[Body]) -> tuple[list[object], bytes]:
+    """The records of a journal that was given these, and its bytes."""
+    path = runs.write_segment(folder / "journal.jsonl", bodies, runs.machine_root(folder / "root"))
+    return [entry.body for entry in reader.read(folder).entries], path.read_bytes()
+
+
 @many
 @given(hostile.texts)
 def test_a_journal_gives_back_what_was_written_one_line_a_record(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    text = text.encode("utf-8", errors="replace").decode("utf-8")
-    bodies = hostile.attack(text)
-    path = runs.write_segment(folder / "journal.jsonl", bodies, runs.machine_root(folder / "root"))
-    assert path.read_bytes().count(b"\n") == len(bodies) + 1
-    assert [entry.body for entry in reader.read(folder).entries] == bodies
+    bodies = hostile.attack(text.encode("utf-8", errors="replace").decode("utf-8"))
+    found, data = journalled(tmp_path_factory.mktemp("run"), bodies)
+    assert (found, data.count(b"\n")) == (bodies, len(bodies) + 1)
 
 
-def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
-    """The kernel takes any byte in the name of a network link, and Python hands
-    it on as half of a pair.
-    """
-    path = runs.write_segment(
-        tmp_path / "journal.jsonl",
-        hostile.attack("eth\udcff"),
-        runs.machine_root(tmp_path / "root"),
-    )
-    entries = reader.read(tmp_path).entries
-    assert [entry.body for entry in entries] == hostile.attack("eth?")
-    assert "\\udcff" not in path.read_text(encoding="utf-8")
-
-
-@each("text", some(list(hostile.FLOODS.values()), 2))
-def test_megabytes_are_journalled_whole(text: str, tmp_path: Path) -> None:
-    bodies = hostile.attack(text, "tool-ran.argv[]")
-    runs.write_segment(tmp_path / "journal.jsonl", bodies, runs.machine_root(tmp_path / "root"))
-    assert [entry.body for entry in reader.read(tmp_path).entries] == bodies
+@each(
+    "bodies, kept",
+    [
+        # The kernel takes any byte in the name of a network link, and Python hands it on as half
+        # of a pair.
+        (hostile.attack("eth\udcff"), hostile.attack("eth?")),
+        *(
+            (hostile.attack(text, "tool-ran.argv[]"),) * 2
+            for text in some(list(hostile.FLOODS.values()), 2)
+        ),
+    ],
+)
+def test_a_byte_that_is_no_utf_8_and_megabytes_cost_no_record(
+    bodies: list[Body], kept: list[Body], tmp_path: Path
+) -> None:
+    found, data = journalled(tmp_path, bodies)
+    assert (found == kept, b"\\udcff" in data) == (True, False)
 
 
 # --- reports of what stands around the records ---
@@ -87,21 +89,15 @@ def test_a_time_that_is_none_is_left_out_of_junit() -> None:
 
 
 def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> None:
-    root = runs.machine_root(tmp_path / "root")
     folder = tmp_path / "run"
-    runs.write_segment(folder / "journal.jsonl", hostile.run(), root)
+    journalled(folder, hostile.run())
     for name in ("\x1b[2J\u202e", "\udcff\x9b31m"):
         (folder / f"journal-{name}.jsonl").write_bytes(b'{"half\x1b[31m')
     write_views(folder)
     for name in (run_folder.JUNIT, run_folder.PAGE, run_folder.VERDICT):
         assert_harmless((folder / name).read_text(encoding="utf-8"))
-    assert (
-        sum(
-            "half" in note
-            for note in json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]
-        )
-        == 2
-    )
+    notes = json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]
+    assert sum("half" in note for note in notes) == 2
 
 
 @each(
@@ -124,22 +120,11 @@ def test_no_log_outside_the_run_is_attached(log: str) -> None:
 
 
 def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
-    made = journals.plan(
-        *(
-            journals.check(name)
-            for name in (
-                "a.b\x1b[31m",
-                "a.b\x1b[32m",
-                "the whole run",
-                "x" * 300 + "1",
-                "x" * 300 + "2",
-            )
-        )
-    )
-    found = samples.run(
-        journals.bodies(made)[:-1]
-    )  # without its end, so that the run has a testcase of its own
-    data = junit.render(found)
+    """Without its end the run has a testcase of its own."""
+    long = "x" * 300
+    names = ("a.b\x1b[31m", "a.b\x1b[32m", "the whole run", f"{long}1", f"{long}2")
+    made = journals.plan(*map(journals.check, names))
+    data = junit.render(samples.run(journals.bodies(made)[:-1]))
     assert jenkins_schema.faults(data) == []
     assert data.count(b"<testcase") == 6
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from unittest import mock
+
 import msgspec
 from cases import each
+from known import known
 
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
@@ -50,9 +53,7 @@ def xid(
 
 
 def explained(finding: Finding, language: Language = ENGLISH) -> Explanation:
-    found = explain(finding, HERE, language)
-    assert found is not None
-    return found
+    return known(explain(finding, HERE, language))
 
 
 def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
@@ -166,12 +167,16 @@ def test_the_first_line_says_where_the_part_is() -> None:
     assert details(fault(), found, CHINESE)[0] == chinese
 
 
+OF_ALL = "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"
+OF_ONE = "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"
+
+
 @each(
     "finding, command",
     [
         (fault(measurement="something_new", event="drift.counter"), "rigproof history"),
-        (fault(Gpu(7)), "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"),
-        (fault(), "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"),
+        (fault(Gpu(7)), OF_ALL),
+        (fault(), OF_ONE),
     ],
     told=[
         "drift of what has no entry has that of drift",
@@ -183,61 +188,91 @@ def test_the_command_that_is_next(finding: Finding, command: str) -> None:
     assert explained(finding).next == command
 
 
+COMET = msgspec.structs.replace(xid(1), event="comet")
+HOSTILE = msgspec.structs.replace(COMET, action=("a\x1b[31m\nb\u202e",))
+
+
+@each(
+    "finding, found, lines",
+    [
+        (
+            COMET,
+            Explanation(None, (), "Reset the GPU.", None),
+            ("next: Reset the GPU.",),
+        ),
+        (msgspec.structs.replace(COMET, action=()), None, ()),
+        (HOSTILE, mock.ANY, ("next: a b\ufffd",)),
+        *(
+            (msgspec.structs.replace(fault(), kind=kind), None, ())
+            for kind in ("error", "skip", "waived")
+        ),
+        (fault(measurement="comet_tail"), None, ()),
+    ],
+    told=[
+        *("an event that no catalogue knows keeps what it asks for", "and nothing without it"),
+        "hostile words are made harmless",
+        *("an error names its cure itself", "a skip", "what was waived", "not ours"),
+    ],
+)
+def test_what_teaches_little(
+    finding: Finding, found: Explanation | None, lines: tuple[str, ...]
+) -> None:
+    assert explain(finding, HERE) == found
+    assert details(finding, HERE) == lines
+
+
 def test_an_event_says_what_it_asks_for_and_has_the_causes_of_its_code() -> None:
     fallen, other = explained(xid(79)), explained(xid(8))
     assert fallen.action == other.action == "Reset the GPU."
-    assert "fell off the bus" in str(fallen.symptom)
-    assert "an Xid" in str(other.symptom)
-
-
-def test_an_event_that_the_catalogue_does_not_know_keeps_what_it_asks_for() -> None:
-    finding = msgspec.structs.replace(xid(1), event="comet")
-    assert explain(finding, HERE) == Explanation(None, (), "Reset the GPU.", None)
-    assert details(finding, HERE) == ("next: Reset the GPU.",)
-    assert explain(msgspec.structs.replace(finding, action=()), HERE) is None
-
-
-@each("kind", ["error", "skip", "waived"])
-def test_what_names_its_cure_itself_teaches_nothing_more(kind: str) -> None:
-    assert explain(msgspec.structs.replace(fault(), kind=kind), HERE) is None
-    assert details(msgspec.structs.replace(fault(), kind=kind), HERE) == ()
-
-
-def test_a_measurement_that_is_not_ours_teaches_nothing() -> None:
-    assert explain(fault(measurement="comet_tail"), HERE) is None
-
-
-def test_hostile_words_of_an_event_are_made_harmless() -> None:
-    (label, text), *_ = labelled_lines(
-        msgspec.structs.replace(xid(1), event="comet", action=("a\x1b[31m\nb\u202e",)), HERE
+    assert ("fell off the bus" in str(fallen.symptom), "an Xid" in str(other.symptom)) == (
+        True,
+        True,
     )
-    assert (label, text) == ("next", "a b\ufffd")
+    action = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
+    event = Event("xid", "fatal", "text", "meaning", action, 1, catalog=("CONTACT_SUPPORT",))
+    (finding,) = event_findings([OwnedEvent(event)], "run")
+    told = str(explained(finding, CHINESE).action)
+    assert told == f"{CHINESE.text(action)} NVIDIA's catalog: CONTACT_SUPPORT.", "not its own words"
 
 
-def test_several_components_share_the_general_teaching() -> None:
-    both = [fault(), fault(Gpu(1))]
-    ((found, lines),) = group_findings(both, HERE)
-    assert found == tuple(both)
-    assert "next: sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'" in lines
-    ((_, lines),) = group_findings([fault(), fault(check="watch.again")], HERE)
-    assert "next: sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'" in lines
+AGAIN, BETWEEN = fault(check="watch.again"), fault(measurement="gpu_count", component=MACHINE)
 
 
-def test_what_stands_between_two_alike_does_not_make_them_two() -> None:
-    first, between, second = (
-        fault(),
-        fault(measurement="gpu_count", component=MACHINE),
-        fault(check="watch.again"),
-    )
-    found = [group for group, _ in group_findings([first, between, second], HERE)]
-    assert found == [(first, second), (between,)]
+@each(
+    "findings, groups, command",
+    [
+        ([fault(), fault(Gpu(1))], [[0, 1]], OF_ALL),
+        ([fault(), AGAIN], [[0, 1]], OF_ONE),
+        ([fault(), BETWEEN, AGAIN], [[0, 2], [1]], OF_ONE),
+        ([fault(), fault(Gpu(1), note="it hangs " * 20)], [[0], [1]], OF_ONE),
+    ],
+    told=[
+        *("several components share the general teaching", "one keeps its own"),
+        *("what stands between two alike does not make them two", "other notes are apart"),
+    ],
+)
+def test_what_is_taught_together(
+    findings: list[Finding], groups: list[list[int]], command: str
+) -> None:
+    found = list(group_findings(findings, HERE))
+    assert [group for group, _ in found] == [tuple(findings[n] for n in one) for one in groups]
+    assert f"next: {command}" in found[0][1]
 
 
-def test_other_notes_are_told_apart() -> None:
-    assert [
-        len(found)
-        for found, _ in group_findings([fault(), fault(Gpu(1), note="it hangs " * 20)], HERE)
-    ] == [1, 1]
+@each(
+    "note, count, last",
+    [
+        ("line\n" * 50, 50, "line"),
+        ("line\n" * 51, 51, "... (1 more line)"),
+        ("line\n" * 52, 51, "... (2 more lines)"),
+        (Message("layers", {"bus": "a", "driver": "b", "nodes": "c", "nvml": "d"}), 4, None),
+    ],
+)
+def test_a_note_keeps_its_lines_and_a_long_one_is_cut_and_said(
+    note: Message | str, count: int, last: str | None
+) -> None:
+    lines = note_lines(fault(note=note))
+    assert (len(lines), last in (None, lines[-1])) == (count, True)
 
 
 def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
@@ -247,25 +282,6 @@ def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
     assert "插槽" in " ".join(one.what for one in chinese.causes)
     labels = [label for label, _ in labelled_lines(fault(), HERE, CHINESE)]
     assert labels[-3:] == ["下一步", "看什么", "提供给厂商"]
-
-
-def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
-    action = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
-    known = Event("xid", "fatal", "text", "meaning", action, 1, catalog=("CONTACT_SUPPORT",))
-    (event,) = event_findings([OwnedEvent(known)], "run")
-    found = explained(event, CHINESE)
-    assert str(found.action).startswith(CHINESE.text(action))
-    assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
-
-
-@each("lines, last", [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
-def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
-    assert note_lines(fault(note="line\n" * lines))[-1] == last
-
-
-def test_a_note_of_several_lines_keeps_its_lines() -> None:
-    parts = {"bus": "a", "driver": "b", "nodes": "c", "nvml": "d"}
-    assert len(note_lines(fault(note=Message("layers", parts)))) == 4
 
 
 def test_a_plan_that_carries_advice_is_still_read() -> None:

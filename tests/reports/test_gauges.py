@@ -29,15 +29,12 @@ def at(body: Body, seconds: float) -> Entry:
     return msgspec.structs.replace(terminal_run.entry(body), boot_s=seconds)
 
 
-def test_what_was_not_read_is_absent() -> None:
-    assert first() == Gauge("gpu0", None, None, None, (), False, 0, None, None, False)
-    assert gauges().machine == {}
-
-
 def test_a_sample_is_what_a_gpu_shows_now() -> None:
-    cool, hot = gauges(
-        terminal_run.sample(0, board=True), terminal_run.sample(1, board=True), terminal_run.MACHINE
-    ).gauges()
+    assert first() == Gauge("gpu0", None, None, None, (), False, 0, None, None, False)
+    assert gauges().machine == {}, "what was not read is absent"
+    samples = (terminal_run.sample(n, board=True) for n in (0, 1))
+    found = gauges(*samples, terminal_run.MACHINE)
+    cool, hot = found.gauges()
     assert (cool.power_w, cool.temperature_c, cool.clock_mhz, cool.held) == (
         690.0,
         64.0,
@@ -45,9 +42,21 @@ def test_a_sample_is_what_a_gpu_shows_now() -> None:
         ("reason_sw_power_cap",),
     )
     assert (hot.temperature_c, hot.held, hot.idle) == (86.0, ("reason_sw_thermal",), False)
+    assert found.machine["load_1m"] == 32.12
     assert first(Sample({"reason_gpu_idle": 1.0}, component=Gpu(0))).idle
-    assert gauges(terminal_run.MACHINE).machine["load_1m"] == 32.12
     assert first(Sample({"power_w": 1.0}, component=Gpu(9))).power_w is None
+    names = (parse(terminal_run.address(1)), Gpu(0), Part("disk", "sda"), None)
+    assert [found.name(one) for one in names] == [Gpu(1), *names[1:]]
+
+
+@each("silent_s, power_w", [(STALE_S, 690.0), (1.0 + STALE_S, None)])
+def test_a_gpu_that_is_silent_shows_nothing_any_more(
+    silent_s: float, power_w: float | None
+) -> None:
+    found = gauges()
+    found.entry(at(terminal_run.sample(0, board=True), 100.0))
+    found.entry(at(terminal_run.MACHINE, 100.0 + silent_s))
+    assert found.gauges()[0].power_w == power_w
 
 
 def test_what_links_move_stays_until_it_is_old() -> None:
@@ -59,50 +68,42 @@ def test_what_links_move_stays_until_it_is_old() -> None:
     assert found.gauges()[0].rates == {}
 
 
-def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:
-    found = gauges()
-    found.entry(at(terminal_run.sample(0, board=True), 100.0))
-    found.entry(at(terminal_run.MACHINE, 100.0 + STALE_S))
-    assert found.gauges()[0].power_w == 690.0
-    found.entry(at(terminal_run.MACHINE, 101.0 + STALE_S))
-    assert found.gauges()[0].power_w is None
+XID = terminal_run.XID
+NVML = msgspec.structs.replace(XID, source="nvml", boot_s=100.0)
+KERNEL = msgspec.structs.replace(XID, boot_s=101.0)
 
 
-def test_a_lost_gpu_shows_that_it_is_lost() -> None:
-    lost = Event(
-        "gpu-lost",
-        "fatal",
-        "NVML says",
-        "It is lost.",
-        "Look.",
-        "nvml",
-        parse(terminal_run.address(0)),
-        source="nvml",
+@each(
+    "events, errors, elsewhere",
+    [
+        *(
+            (
+                [
+                    msgspec.structs.replace(XID, severity=severity, component=where)
+                    for where in (XID.component, None)
+                ],
+                errors,
+                errors,
+            )
+            for severity, errors in (("fatal", 1), ("error", 1), ("warning", 0), ("info", 0))
+        ),
+        ([NVML, KERNEL], 1, 0),
+        ([NVML, KERNEL, msgspec.structs.replace(XID, code=13)], 2, 0),
+        ([msgspec.structs.replace(XID, text=f"{n}") for n in range(1_000)], 1_000, 0),
+    ],
+    told=[
+        *("fatal", "error", "warning", "info", "what two tell of is one", "another code"),
+        "a storm",
+    ],
+)
+def test_errors_are_what_is_harmful(events: list[Event], errors: int, elsewhere: int) -> None:
+    found = gauges(*events)
+    assert (found.gauges()[1].errors, found.elsewhere) == (errors, elsewhere)
+    lost = msgspec.structs.replace(
+        XID, kind="gpu-lost", code="nvml", source="nvml", component=parse(terminal_run.address(0))
     )
-    found = first(terminal_run.sample(0, board=True), lost)
-    assert (found.lost, found.power_w, found.errors) == (True, None, 1)
-
-
-def test_what_two_tell_of_is_one_error() -> None:
-    nvml = msgspec.structs.replace(terminal_run.XID, source="nvml", boot_s=100.0)
-    kernel = msgspec.structs.replace(terminal_run.XID, boot_s=101.0)
-    assert gauges(nvml, kernel).gauges()[1].errors == 1
-    assert (
-        gauges(nvml, kernel, msgspec.structs.replace(terminal_run.XID, code=13)).gauges()[1].errors
-        == 2
-    )
-
-
-@each("severity, errors", [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])
-def test_errors_are_what_is_harmful(severity: str, errors: int) -> None:
-    event = msgspec.structs.replace(terminal_run.XID, severity=severity)
-    found = gauges(event, msgspec.structs.replace(event, component=None))
-    assert (found.gauges()[1].errors, found.elsewhere) == (errors, errors)
-
-
-def test_a_storm_is_counted_and_not_kept() -> None:
-    storm = [msgspec.structs.replace(terminal_run.XID, text=f"{n}") for n in range(1_000)]
-    assert gauges(*storm).gauges()[1].errors == 1_000
+    gone = first(terminal_run.sample(0, board=True), lost)
+    assert (gone.lost, gone.power_w, gone.errors) == (True, None, 1)
 
 
 def test_the_latest_figure_is_that_of_the_running_check() -> None:
@@ -140,19 +141,6 @@ def test_a_burn_tells_how_far_it_is_and_its_rate() -> None:
 def test_other_notes_are_no_laps(text: str | Message) -> None:
     """Those of an older rigproof, too, which has no live gauges any more."""
     assert first(Note(text, progress=True)).lap is None
-
-
-def test_addresses_are_named() -> None:
-    found = gauges()
-    assert [
-        found.name(one)
-        for one in (parse(terminal_run.address(1)), Gpu(0), Part("disk", "sda"), None)
-    ] == [
-        Gpu(1),
-        Gpu(0),
-        Part("disk", "sda"),
-        None,
-    ]
 
 
 def test_a_check_beside_it_takes_no_figure_away() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,7 +14,7 @@ from hostile import FRAGMENTS, HARMFUL
 from known import known
 
 from acceptance.core.finding import Finding
-from acceptance.core.language import ENGLISH
+from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Quantity, Range
 from acceptance.core.parts import CPU, MACHINE, Function, Gpu, parse
@@ -28,6 +29,7 @@ from acceptance.reports.page import overview_svg, render
 from acceptance.wording import words
 
 CHINESE = languages.choose("zh-CN", {})
+BASIS = "a basis that no headline has"
 PLACES = Locations({Gpu(0): Location(address="0000:01:00.0", serial="1320", uuid="GPU-7")})
 
 
@@ -39,7 +41,7 @@ def hot(**more: Any) -> Finding:
     values = {
         "measured": Quantity(5.9, "s"),
         "limit": Range("s", high=0.0),
-        "basis": "a basis that no headline has",
+        "basis": BASIS,
     }
     about = {"measurement": "gpu_sw_thermal_slowdown", "component": Gpu(0), **more}
     return Finding(
@@ -47,118 +49,136 @@ def hot(**more: Any) -> Finding:
     )
 
 
-def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
-    found = of(hot())
-    assert (found.kind, found.check, found.part, found.more) == (
-        "fail",
-        "watch.throttling",
-        "gpu0",
-        0,
-    )
-    assert found.text.startswith("gpu0 (serial number 1320) or its memory reached ")
-    assert found.text.endswith(" in watch.throttling (gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s)")
-    assert "a basis" not in found.to_do()
-    assert found.cause
-    assert found.next == "nvidia-smi -i 0000:01:00.0 -q -d TEMPERATURE,PERFORMANCE"
-    assert found.line() == found.text, "of a failure, causes and commands stand above it"
+ADDRESS = Function("0000:01:00.0")
+KERNEL = Locations(
+    {Gpu(0): Location(serial="1320")}, measured=Evidence(functions={ADDRESS: Gpu(0)})
+)
+FALLEN = Finding("fail", "run", "event_on", {"event": "xid 79"}, component=ADDRESS, event="xid.79")
+NOVEL = Finding(
+    "fail",
+    "cpu.gemm",
+    "event_on",
+    {"event": "novel", "meaning": "a novelty"},
+    component=CPU,
+    action=("reseat it",),
+    event="novel",
+)
+LONG = f"it began so {'x' * 5000} and ended with the cure: install it"
+IMPOSSIBLE = {
+    "measured": Quantity(441.7, "GB/s"),
+    "possible": Quantity(64.28, "GB/s"),
+    "basis": BASIS,
+}
+DURING = Message("during_checks", {"checks": Listed(("together.burn", "vram.patterns"))})
+UNMEASURED = Finding(
+    "error", "together.burn", "not_measured", measurement="burn_bf16", component=Gpu(0)
+)
+ACCEPT = "rigproof accept"
 
 
-def test_it_happened_in_the_check_that_loaded_the_part() -> None:
-    during = Message("during_checks", {"checks": Listed(("together.burn", "vram.patterns"))})
-    found = of(hot(note=during))
-    assert " in together.burn, vram.patterns (" in found.text
-    assert found.check == "watch.throttling", "that check is red"
+@each(
+    "finding, places, text, about",
+    [
+        (
+            hot(),
+            PLACES,
+            r"gpu0 \(serial number 1320\) or its memory reached .* in watch.throttling "
+            r"\(gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s\)",
+            {"part": "gpu0", "kind": "fail", "check": "watch.throttling", "more": 0},
+        ),
+        (
+            hot(),
+            PLACES,
+            ".*",
+            {"next": "nvidia-smi -i 0000:01:00.0 -q -d TEMPERATURE,PERFORMANCE"},
+        ),
+        (
+            hot(note=DURING),
+            PLACES,
+            r".* in together.burn, vram.patterns \(.*",
+            {"check": "watch.throttling"},  # that check is red
+        ),
+        (hot(), Locations({Gpu(0): Location(uuid="GPU-7")}), r"gpu0 \(GPU-7\) or .*", {}),
+        (hot(), NO_LOCATIONS, "gpu0 or .*", {}),
+        (
+            FALLEN,
+            KERNEL,
+            r"gpu0 \(serial number 1320\) fell off the bus \(xid 79\)",
+            {"part": "gpu0", "check": "run"},
+        ),
+        (
+            hot(measurement="burn_f16_miscompares", note=None),
+            PLACES,
+            r"gpu0 \(serial number 1320\) computed a wrong result in watch.throttling \(.*",
+            {},
+        ),
+        (
+            hot(measurement="gpu_ecc_uncorrected_new"),
+            PLACES,
+            r"gpu0 \(serial number 1320\) in watch.throttling: the GPU's .*",
+            {},
+        ),
+        (hot(component=MACHINE), PLACES, "watch.throttling: .*", {"part": None}),
+        (
+            hot(measurement="rack_fan_speed"),
+            PLACES,
+            r"gpu0 \(serial number 1320\) in watch.throttling: rack_fan_speed 5.9 s, limit <= 0 s",
+            {"cause": None, "next": None, "action": None},
+        ),
+        (NOVEL, PLACES, ".*", {"next": None, "action": "reseat it"}),
+        (
+            UNMEASURED,
+            PLACES,
+            ".*together.burn: burn_bf16 on gpu0 was not measured",
+            {"next": f"{ACCEPT} --only together.burn", "cause": None},
+        ),
+        *(
+            (Finding(kind, check, "nothing_planned"), PLACES, ".*", {"next": ACCEPT})
+            for kind, check in (("error", "run"), ("skip", "a check; reboot"))
+        ),
+        (
+            Finding("error", "cpu.gemm", "ended", {"text": LONG}),
+            PLACES,
+            "cpu.gemm: it began so .{,300} and ended with the cure: install it",
+            {},
+        ),
+        *(
+            (
+                Finding("error", "run", "run_closed", {"text": text}),
+                PLACES,
+                words.message(Message("no_reason")),
+                {},
+            )
+            for text in ("", " \n\t")
+        ),
+        (
+            Finding("error", "c", "implausible", IMPOSSIBLE, "copy_own_h2d", Gpu(0)),
+            PLACES,
+            r"((?! \.\.\. ).)*64\.28.*",
+            {},
+        ),
+    ],
+)
+def test_a_headline(
+    finding: Finding, places: Locations, text: str, about: dict[str, object]
+) -> None:
+    found = of(finding, places)
+    assert re.fullmatch(text, found.text), found.text
+    assert {name: getattr(found, name) for name in about} == about
+    assert BASIS not in found.text + found.to_do()
+    assert (found.action or "") in found.to_do()
+    # Of a failure, causes and commands stand above it.
+    line = found.text if finding.kind == "fail" else f"{found.text}; next: `{found.next}`"
+    assert found.line() == (line if found.next else found.text)
 
 
-def test_without_a_serial_number_the_uuid_stands_for_it() -> None:
-    assert of(hot(), Locations({Gpu(0): Location(uuid="GPU-7")})).text.startswith(
-        "gpu0 (GPU-7) or "
-    )
-    assert of(hot(), NO_LOCATIONS).text.startswith("gpu0 or ")
-
-
-def test_an_address_of_the_kernel_is_the_part_that_it_belongs_to() -> None:
-    address = Function("0000:01:00.0")
-    places = Locations(
-        {Gpu(0): Location(serial="1320")}, measured=Evidence(functions={address: Gpu(0)})
-    )
-    event = Finding(
-        "fail", "run", "event_on", {"event": "xid 79"}, component=address, event="xid.79"
-    )
-    found = of(event, places)
-    assert (found.part, found.check) == ("gpu0", "run")
-    assert found.text == "gpu0 (serial number 1320) fell off the bus (xid 79)"
-
-
-def test_it_says_what_is_seen_and_not_what_it_means() -> None:
-    wrong = hot(measurement="burn_f16_miscompares", note=None)
-    assert of(wrong).text.startswith(
-        "gpu0 (serial number 1320) computed a wrong result in watch.throttling ("
-    )
-    memory = hot(measurement="gpu_ecc_uncorrected_new")
-    assert of(memory).text.startswith("gpu0 (serial number 1320) in watch.throttling: the GPU's ")
-
-
-def test_of_every_measurement_it_is_short_enough_to_paste() -> None:
+@each("language", [ENGLISH, CHINESE])
+def test_of_every_measurement_it_is_short_enough_to_paste(language: Language) -> None:
     for name, one in measurements.shipped().by_name.items():
         values = {"measured": Quantity(1234.5, one.unit), "limit": Range(one.unit, high=0.0)}
-        for language in (ENGLISH, CHINESE):
-            found = known(
-                headline.of_findings([hot(measurement=name, values=values)], PLACES, language)
-            )
-            assert len(found.text) <= 240, found.text
-            assert found.text[-1] not in ".。"
-
-
-def test_the_whole_machine_is_no_part() -> None:
-    found = of(hot(component=MACHINE))
-    assert found.part is None
-    assert found.text.startswith("watch.throttling: ")
-
-
-def test_a_measurement_without_advice_has_its_value() -> None:
-    found = of(hot(measurement="rack_fan_speed"))
-    assert (
-        found.text
-        == "gpu0 (serial number 1320) in watch.throttling: rack_fan_speed 5.9 s, limit <= 0 s"
-    )
-    assert (found.cause, found.next, found.action) == (None, None, None)
-    assert found.to_do() == found.text
-
-
-def test_an_event_that_only_asks_for_something_says_so() -> None:
-    event = Finding(
-        "fail",
-        "cpu.gemm",
-        "event_on",
-        {"event": "novel", "meaning": "a novelty"},
-        component=CPU,
-        action=("reseat it",),
-        event="novel",
-    )
-    found = of(event)
-    assert (found.next, found.action) == (None, "reseat it")
-    assert "reseat it" in found.to_do()
-
-
-def test_unjudged_says_what_was_not_measured_and_what_to_type() -> None:
-    finding = Finding(
-        "error", "together.burn", "not_measured", measurement="burn_bf16", component=Gpu(0)
-    )
-    found = of(finding)
-    assert found.text.endswith("together.burn: burn_bf16 on gpu0 was not measured")
-    assert (found.next, found.cause) == ("rigproof accept --only together.burn", None)
-    assert found.line() == f"{found.text}; next: `{found.next}`"
-    assert of(Finding("error", "run", "nothing_planned")).next == "rigproof accept"
-    assert of(Finding("skip", "a check; reboot", "nothing_planned")).next == "rigproof accept"
-
-
-def test_a_long_error_keeps_its_beginning_and_its_end() -> None:
-    text = f"it began so {'x' * 5000} and ended with the cure: install it"
-    found = of(Finding("error", "cpu.gemm", "ended", {"text": text}))
-    assert found.text.startswith("cpu.gemm: it began so ")
-    assert found.text.endswith(" and ended with the cure: install it")
-    assert len(found.text) < 300
+        finding = hot(measurement=name, values=values)
+        text = known(headline.of_findings([finding], PLACES, language)).text
+        assert (len(text) <= 240, text[-1] in ".\u3002") == (True, False), text
 
 
 @each("text", FRAGMENTS)
@@ -174,14 +194,7 @@ def test_a_strangers_text_stays_one_harmless_line(text: str) -> None:
             found = known(headline.of_findings([finding], places, language))
             for told in (found.text, found.line(language), found.to_do(language)):
                 assert not HARMFUL.search(told)
-                assert "\n" not in told
-                assert len(told) < 900
-
-
-@each("text", ["", " \n\t"])
-def test_a_run_closed_without_a_reason_says_so(text: str) -> None:
-    found = of(Finding("error", "run", "run_closed", {"text": text}))
-    assert found.text == words.message(Message("no_reason"))
+                assert ("\n" in told, len(told) < 900) == (False, True)
 
 
 def test_a_pass_has_none() -> None:
@@ -212,58 +225,22 @@ def test_every_view_has_the_failure_and_the_part() -> None:
     assert (first.part, first.more) == ("gpu0", 1), "a lost GPU, before what was missing then"
     start = first.text[:25]
     assert {name for name, text in views(run).items() if start not in text} == set()
-
-
-def test_the_closing_line_begins_with_the_word_and_ends_with_the_counts() -> None:
-    run = samples.mixed()
-    first = known(headline.of_run(run))
-    line = summary.closing_line(run)
+    line, chinese = summary.closing_line(run), summary.closing_line(run, CHINESE)
     assert line == f"FAIL: {first.text} (1 more failure): {summary.counts(run.verdict)}"
-    told = summary.closing_line(run, CHINESE)
-    assert told.startswith("FAIL\uff1a")
-    assert told.endswith(summary.counts(run.verdict, CHINESE))
-
-
-def test_the_file_has_it() -> None:
-    run = samples.mixed()
-    first = known(headline.of_run(run))
+    assert chinese.startswith("FAIL\uff1a")
+    assert chinese.endswith(summary.counts(run.verdict, CHINESE))
     file = verdict_json.read(verdict_json.render(run))
     head = known(verdict_json.head(file))
     assert head is file.headline
-    assert (head.text, head.to_do, head.closing) == (
-        first.text,
-        first.to_do(),
-        summary.closing_line(run),
-    )
+    assert (head.text, head.to_do, head.closing) == (first.text, first.to_do(), line)
     assert (head.component, head.check, head.more) == (first.part, first.check, first.more)
-
-
-def test_a_run_that_cannot_be_read_says_why() -> None:
-    content = json.loads(verdict_json.unreadable("run-1", "the journal is empty: run again"))
-    assert content["headline"]["text"] == "the journal is empty: run again"
-    assert content["headline"]["closing"] == "UNJUDGED: the journal is empty: run again"
-
-
-def test_a_slow_disk_is_named_too() -> None:
-    due = journals.due("storage_read", parse("disk:nvme0n1"), "GB/s", Limit("GB/s", "sheet", 5.0))
-    run = samples.run(
-        journals.bodies(
-            journals.plan(journals.check("storage.read", due)),
-            {("storage_read", parse("disk:nvme0n1")): 1.0},
-        )
-    )
-    first = known(headline.of_run(run))
-    assert first.part == "disk:nvme0n1"
-    assert ", in storage.read (storage_read 1 GB/s" in first.text, "after a clause, apart"
-
-
-def test_what_cannot_be_is_said_without_its_basis() -> None:
-    values = {
-        "measured": Quantity(441.7, "GB/s"),
-        "possible": Quantity(64.28, "GB/s"),
-        "basis": "a basis that no headline has",
-    }
-    told = of(Finding("error", "c", "implausible", values, "copy_own_h2d", Gpu(0)))
-    assert "64.28" in told.text
-    assert "a basis" not in told.text
-    assert " ... " not in told.text
+    why = "the journal is empty: run again"
+    unread = json.loads(verdict_json.unreadable("run-1", why))["headline"]
+    assert (unread["text"], unread["closing"]) == (why, f"UNJUDGED: {why}")
+    disk = parse("disk:nvme0n1")
+    due = journals.due("storage_read", disk, "GB/s", Limit("GB/s", "sheet", 5.0))
+    plan = journals.plan(journals.check("storage.read", due))
+    slow = samples.run(journals.bodies(plan, {("storage_read", disk): 1.0}))
+    told = known(headline.of_run(slow))
+    assert told.part == "disk:nvme0n1"
+    assert ", in storage.read (storage_read 1 GB/s" in told.text, "after a clause, apart"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+from cases import each
 from test_dashboard import Run
 
 from acceptance.core.language import ENGLISH
@@ -23,30 +24,30 @@ class Log:
         return self.calm.line()
 
 
-def test_a_line_a_minute_with_the_figures_of_a_few_gpus() -> None:
-    log = Log(2)
+@each(
+    "gpus, end",
+    [
+        (
+            2,
+            "gpu0 448 W, 64 C, 2520 MHz, power limit, 640 TFLOP/s bf16, turn 3 of 60; "
+            "gpu1 448 W, 86 C, 1800 MHz, too hot, 641 TFLOP/s bf16, turn 3 of 60, errors: 1",
+        ),
+        (
+            8,
+            "8 GPUs; errors: 1 (gpu1); hottest gpu1 86 C; slowest gpu1 1410 MHz; too hot: gpu1, "
+            "gpu3; 5548 W in all",
+        ),
+        (0, "CPU 71 C; CPU clock 4950 MHz; system load 32.1; RAM free 18 GiB"),
+    ],
+    told=["a few GPUs", "many are summed up", "without GPUs the machine"],
+)
+def test_a_line_a_minute(gpus: int, end: str) -> None:
+    log = Log(gpus)
     assert log.after(EVERY_S - 1) is None
-    assert log.after(1) == (
-        "...    together.burn                  250 s  about 45 s left; "
-        "gpu0 448 W, 64 C, 2520 MHz, power limit, 640 TFLOP/s bf16, turn 3 of 60; "
-        "gpu1 448 W, 86 C, 1800 MHz, too hot, 641 TFLOP/s bf16, turn 3 of 60, errors: 1"
-    )
+    start = "...    together.burn                  250 s  about 45 s left; "
+    assert log.after(1) == f"{start}{end}"
     assert log.after(EVERY_S - 1) is None
     assert log.after(1) is not None
-
-
-def test_many_gpus_are_summed_up() -> None:
-    line = Log(8).after(EVERY_S) or ""
-    assert line.endswith(
-        "8 GPUs; errors: 1 (gpu1); hottest gpu1 86 C; slowest gpu1 1410 MHz; too hot: gpu1, "
-        "gpu3; 5548 W in all"
-    )
-
-
-def test_without_gpus_the_machine_is_told() -> None:
-    assert (Log(0).after(EVERY_S) or "").endswith(
-        "CPU 71 C; CPU clock 4950 MHz; system load 32.1; RAM free 18 GiB"
-    )
 
 
 def test_nothing_is_said_after_something_was_and_between_checks() -> None:

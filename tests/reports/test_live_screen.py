@@ -46,16 +46,12 @@ def seat(
     )
 
 
-def joined(lines: list[str]) -> str:
-    return "\n".join(lines)
-
-
 def in_the_burn(lines: list[str]) -> bool:
     """The view is there, drawn once over itself, with all that was told so far.
 
     A frame comes in pieces: between two of them the screen holds parts of both.
     """
-    text = joined(lines)
+    text = "\n".join(lines)
     return (
         "together.burn" in text
         and text.count("checks done") == 1
@@ -71,7 +67,7 @@ def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
     if holds:
         found.go_on()
     lines, code = found.ended()
-    assert code == 0, joined(lines)
+    assert code == 0, "\n".join(lines)
     assert not found.screen.cursor.hidden
     told = [line for line in lines if line]
     closing = next(place for place, line in enumerate(told) if line.startswith("FAIL: "))
@@ -90,7 +86,7 @@ def test_the_view_fits_its_window_and_leaves_it_clean(
     forks: Forks, gpus: int, columns: int, lines: int
 ) -> None:
     found = seat(forks, gpus, columns, lines)
-    text = joined(found.until(in_the_burn, "the view"))
+    text = "\n".join(found.until(in_the_burn, "the view"))
     assert "about 3 min left" in text  # of 5, at the pace of checks that were played at once
     assert ("hottest gpu1 86 \u00b0C" in text) is (lines == 10 and gpus == 8)
     assert ("645 TFLOP/s bf16" in text) is (gpus == 8 and lines > 10)
@@ -106,22 +102,20 @@ LOCALES = [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_
 def test_a_locale_without_our_signs_gets_plain_ones(environ: dict[str, str]) -> None:
     with loaded({**PLAIN, **environ}) as forks:
         found = seat(forks, 8, 80, 24, environ)
-        assert "86 C " in joined(found.until(in_the_burn, "the view"))
+        assert "86 C " in "\n".join(found.until(in_the_burn, "the view"))
         assert_left_clean(found)
     assert found.sent.isascii()
     assert b"\\x" not in found.sent
     assert b"\\u" not in found.sent
 
 
-def test_no_color_is_obeyed(forks: Forks) -> None:
-    found = seat(forks, 2, 80, 24, {"NO_COLOR": "1"})
+@pytest.mark.parametrize(("environ", "coloured"), [({"NO_COLOR": "1"}, False), ({}, True)])
+def test_no_color_is_obeyed(forks: Forks, environ: dict[str, str], coloured: bool) -> None:
+    found = seat(forks, 2, 80, 24, environ)
     found.until(in_the_burn, "the view")
     assert_left_clean(found)
-    assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|38|9[0-7])[;m]", found.sent)
-    coloured = seat(forks, 2, 80, 24)
-    coloured.until(in_the_burn, "the view")
-    assert_left_clean(coloured)
-    assert re.search(rb"\x1b\[[0-9;]*3[0-7]m", coloured.sent)
+    colour = rb"\x1b\[[0-9;]*(3[0-7]|38|9[0-7])[;m]"
+    assert bool(re.search(colour, found.sent)) is coloured
 
 
 def test_a_dumb_terminal_gets_calm_lines(forks: Forks) -> None:
@@ -135,14 +129,14 @@ def test_a_window_that_is_drawn_smaller_and_larger_is_lived_with(forks: Forks) -
     found = seat(forks, 8, 100, 30, hold_s=60.0)
     found.until(in_the_burn, "the view")
     found.resize(40, 10)
-    found.until(lambda lines: "hottest gpu1" in joined(lines), "the view of the small window")
+    found.until(lambda lines: "hottest gpu1" in "\n".join(lines), "the view of the small window")
     found.resize(90, 30)
-    found.until(lambda lines: "held back by" in joined(lines), "the view of the large window")
+    found.until(lambda lines: "held back by" in "\n".join(lines), "the view of the large window")
     found.go_on()
     lines, code = found.ended()
     assert code == 0
     assert not found.screen.cursor.hidden
-    assert " ".join(joined(lines).split()).endswith(CLOSING)
+    assert " ".join("\n".join(lines).split()).endswith(CLOSING)
 
 
 def test_ctrl_c_leaves_the_terminal_clean(forks: Forks) -> None:
@@ -152,4 +146,4 @@ def test_ctrl_c_leaves_the_terminal_clean(forks: Forks) -> None:
     lines, _ = found.ended()
     assert not found.screen.cursor.hidden
     assert [line for line in lines if line][-1] == "stopped"
-    assert "checks done" not in joined(lines)
+    assert "checks done" not in "\n".join(lines)

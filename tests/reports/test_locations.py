@@ -3,10 +3,10 @@ from __future__ import annotations
 from cases import each
 from site_box import family
 
-from acceptance.core.parts import Gpu, Pair, Part, parse
+from acceptance.core.parts import Component, Gpu, Pair, Part, parse
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.machine.observation import decode
-from acceptance.reports.locations import NO_LOCATIONS, Location, kernel_names, locate
+from acceptance.reports.locations import NO_LOCATIONS, Location, Locations, kernel_names, locate
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
@@ -27,39 +27,50 @@ INVENTORY = {
 }
 
 
-def test_each_component_has_its_place() -> None:
-    found = locate(decode(INVENTORY))
-    assert found.of(Gpu(0)) == found.of(parse("0000:01:00.0")) == Location(address="0000:01:00.0")
-    second = Location(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
-    assert found.of(Gpu(1)) == found.of(parse("0000:81:00.0")) == second
-    assert (
-        found.of(Part("disk", "nvme0n1"))
-        == found.of(parse("nvme0n1"))
-        == Location(name="nvme0n1", serial="D1")
-    )
-    assert found.of(Part("disk", "sda")) == Location(name="sda")
-    assert found.of(Part("net", "eth0")) == Location(name="eth0", address="0000:05:00.0")
-    assert found.of(Part("dimm", "DIMM_A1")) == Location(slot="DIMM_A1", serial="S1")
-    for component in (Gpu(2), Pair(Gpu(0), Gpu(1)), "cpu", "machine", None):
-        assert found.of(component) == Location()
+FIRST, SECOND = "0000:01:00.0", "0000:81:00.0"
+UNREAD = {
+    "memory": {"dimms": None},
+    "pci": [{"address": FIRST, "device_id": "10de:2684"}],
+}
+BRIDGE = "0000:00:01.1"
 
 
-def test_what_was_not_read_is_not_known() -> None:
-    unread = {
-        "memory": {"dimms": None},
-        "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}],
-    }
-    for inventory in ({}, unread):
-        found = locate(decode(inventory))
-        assert [found.of(name) for name in (Gpu(0), Part("dimm", "A1"), Part("disk", "sda"))] == [
-            Location()
-        ] * 3
-
-
-def test_an_address_is_a_place_by_itself() -> None:
-    assert NO_LOCATIONS.of(parse("0000:00:01.1")) == Location(address="0000:00:01.1")
-    assert NO_LOCATIONS.of(parse("0000:00:01.1; reboot")) == Location()
-    assert NO_LOCATIONS.of(parse("0000:00:01.1\n")) == Location()
+@each(
+    "found, component, place",
+    [
+        *(
+            (locate(decode(INVENTORY)), one, place)
+            for names, place in (
+                ((Gpu(0), parse(FIRST)), Location(address=FIRST)),
+                (
+                    (Gpu(1), parse(SECOND)),
+                    Location(address=SECOND, slot="7", serial="77", uuid="GPU-9", index="0"),
+                ),
+                (
+                    (Part("disk", "nvme0n1"), parse("nvme0n1")),
+                    Location(name="nvme0n1", serial="D1"),
+                ),
+                ((Part("disk", "sda"),), Location(name="sda")),
+                ((Part("net", "eth0"),), Location(name="eth0", address="0000:05:00.0")),
+                ((Part("dimm", "DIMM_A1"),), Location(slot="DIMM_A1", serial="S1")),
+                ((Gpu(2), Pair(Gpu(0), Gpu(1)), "cpu", "machine", None), Location()),
+            )
+            for one in names
+        ),
+        *(
+            (locate(decode(inventory)), one, Location())
+            for inventory in ({}, UNREAD)
+            for one in (Gpu(0), Part("dimm", "A1"), Part("disk", "sda"))
+        ),
+        (NO_LOCATIONS, parse(BRIDGE), Location(address=BRIDGE)),
+        (NO_LOCATIONS, parse(f"{BRIDGE}; reboot"), Location()),
+        (NO_LOCATIONS, parse(f"{BRIDGE}\n"), Location()),
+    ],
+)
+def test_each_component_has_its_place(
+    found: Locations, component: Component | None, place: Location
+) -> None:
+    assert found.of(component) == place
 
 
 @each(

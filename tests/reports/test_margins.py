@@ -46,25 +46,17 @@ def told(limit: Limit | None, value: float, name: str = "gemm_bf16", unit: str =
         (Limit("W", BASIS, high=0.0), 7.0, "FAIL gemm_bf16 7 W, its limit is 0"),
         (Limit("W", BASIS, low=100.0, high=200.0), 190.0, "gemm_bf16 190 W, 5 % below its limit"),
         (Limit("degC", BASIS, low=0.0), 7.0, "gemm_bf16 7 \u00b0C, 7 \u00b0C above its limit"),
+        # what has no margin
+        (None, 5.0, ""),
+        (SOUND, 0.0, ""),
+        (Limit("count", BASIS, low=8.0), 9.0, ""),
+        (Limit("GiB", BASIS, low=130.0), 139.8, ""),
+        (Limit("GT/s", BASIS, low=16.0), 16.0, ""),
+        (Limit("us", BASIS, low=0.0), 3.0, ""),
     ],
 )
-def test_in_words(limit: Limit, value: float, text: str) -> None:
+def test_in_words(limit: Limit | None, value: float, text: str) -> None:
     assert told(limit, value) == text
-
-
-@each(
-    "limit, value",
-    [
-        (None, 5.0),
-        (SOUND, 0.0),
-        (Limit("count", BASIS, low=8.0), 9.0),
-        (Limit("GiB", BASIS, low=130.0), 139.8),
-        (Limit("GT/s", BASIS, low=16.0), 16.0),
-        (Limit("us", BASIS, low=0.0), 3.0),
-    ],
-)
-def test_what_has_no_margin(limit: Limit | None, value: float) -> None:
-    assert told(limit, value, unit="us") == ""
 
 
 def test_a_warning_and_a_failure_are_coloured() -> None:
@@ -108,44 +100,58 @@ def latency(name: str, value: float) -> Measured:
     return Measured(f"link.{name}", f"latency_{name}", CPU, "us", value)
 
 
-def test_of_several_gpus_the_worst_is_named_and_the_nearest_comes_first() -> None:
-    assert fed(gemm(0, 700.0), gemm(1, 664.0), gemm(0, 690.0), latency("b", 9.8)) == [
-        "latency_b 9.8 us, 2 % below its limit",
-        "gemm_bf16 gpu1 664 TFLOP/s, 6 % above its limit",
-    ]
+LAST = (("d", 7, 30), ("c", 6, 40), ("b", 5, 50))
 
 
-def test_what_the_plan_does_not_owe_so_is_not_shown() -> None:
-    assert fed(gemm(0, None), gemm(0, 9.0, "GB/s"), gemm(0, 9.0, name="gemm_f8")) == []
-    assert fed(gemm(7, 1.0), Measured("watch.heat", "gpu_power", Gpu(0), "W", 700.0)) == []
-    assert fed(Sample({"temperature_margin_c": 1.0}, component=Gpu(0))) == []
-    assert fed(CheckEnded("compute.a", "pass", "", 1.0)) == []
+def margin(gpu: int, value: float, span_s: float = 0.0, *bounds: float) -> Sample:
+    low, high = ({"temperature_margin_c": one} for one in bounds or (value, value))
+    values = {"temperature_margin_c": value, "power_w": 600.0}
+    return Sample(values, span_s, low if span_s else None, high if span_s else None, Gpu(gpu))
 
 
-def test_only_the_last_checks_are_shown_and_a_repeat_begins_anew() -> None:
-    four = [gemm(0, 700.0), latency("b", 5.0), latency("c", 6.0), latency("d", 7.0)]
-    assert [line.split()[0] for line in fed(*four)] == ["latency_d", "latency_c", "latency_b"]
-    assert fed(gemm(0, 630.0), CheckStarted("compute.a"), gemm(1, 700.0)) == [
-        "gemm_bf16 gpu1 700 TFLOP/s, 12 % above its limit"
-    ]
-
-
-def test_the_watch_shows_the_worst_of_its_samples() -> None:
-    samples = [
-        Sample({"temperature_margin_c": 20.0, "power_w": 600.0}, component=Gpu(0)),
-        Sample({"temperature_margin_c": 12.0}, component=Gpu(1)),
-        Sample(
-            {"temperature_margin_c": 15.0},
-            10.0,
-            {"temperature_margin_c": 9.0},
-            {"temperature_margin_c": 18.0},
-            Gpu(0),
+@each(
+    "bodies, lines",
+    [
+        (
+            [gemm(0, 700.0), gemm(1, 664.0), gemm(0, 690.0), latency("b", 9.8)],
+            [
+                "latency_b 9.8 us, 2 % below its limit",
+                "gemm_bf16 gpu1 664 TFLOP/s, 6 % above its limit",
+            ],
         ),
-        Sample({"temperature_margin_c": -128.0}, component=Gpu(1)),  # no sensor
-        Sample({"cpu_temperature_c": 71.0}),
-        Sample({"cpu_temperature_c": 60.0}),
-    ]
-    assert fed(*samples) == [
-        "gpu_temperature_margin gpu0 9 C, 8 C above its limit",
-        "cpu_temperature 71 C, 29 C below its limit",
-    ]
+        ([gemm(0, None), gemm(0, 9.0, "GB/s"), gemm(0, 9.0, name="gemm_f8")], []),
+        ([gemm(7, 1.0), Measured("watch.heat", "gpu_power", Gpu(0), "W", 700.0)], []),
+        ([margin(0, 1.0)], []),
+        ([Sample({"temperature_c": 1.0}, component=Gpu(0))], []),
+        ([CheckEnded("compute.a", "pass", "", 1.0)], []),
+        (
+            [gemm(0, 700.0), latency("b", 5.0), latency("c", 6.0), latency("d", 7.0)],
+            [f"latency_{name} {us} us, {p} % below its limit" for name, us, p in LAST],
+        ),
+        (
+            [gemm(0, 630.0), CheckStarted("compute.a"), gemm(1, 700.0)],
+            ["gemm_bf16 gpu1 700 TFLOP/s, 12 % above its limit"],
+        ),
+        (
+            [
+                margin(0, 20.0),
+                margin(1, 12.0),
+                margin(0, 15.0, 10.0, 9.0, 18.0),
+                margin(1, -128.0),  # no sensor
+                Sample({"cpu_temperature_c": 71.0}),
+                Sample({"cpu_temperature_c": 60.0}),
+            ],
+            [
+                "gpu_temperature_margin gpu0 9 C, 8 C above its limit",
+                "cpu_temperature 71 C, 29 C below its limit",
+            ],
+        ),
+    ],
+    told=[
+        "of several GPUs the worst, and the nearest first",
+        *("what the plan does not owe so", "nor of that part", "at its limit", "of no limit"),
+        *("no value", "only the last checks", "a repeat begins anew", "the worst of its samples"),
+    ],
+)
+def test_the_nearest_to_their_limits(bodies: list[Body], lines: list[str]) -> None:
+    assert fed(*bodies) == lines

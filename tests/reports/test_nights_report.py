@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import drawn
 import pages
 import trend_reports
 from cases import each
-from test_junit import HOSTILE
+from hostile import TEXTS
 from thoroughness import some
 
 from acceptance.history import trend
@@ -40,48 +41,60 @@ def test_which_machine_what_changed_most_then_everything() -> None:
         "accepted as the baseline: run-0",
         "other machines with a history here: fedc9876 (--machine-id shows one)",
     ]
-    place = shown.index("What changed most: the last week beside the nights before")
-    head, *rows = shown[place + 1 : shown.index("All measurements") - 1]
+    most, all_ = (
+        next(place for place, line in enumerate(shown) if line.startswith(heading))
+        for heading in ("What changed most", "All measurements")
+    )
+    head, *rows = shown[most + 1 : all_ - 1]
     assert head == "measurement component unit nights median MAD last trend outside change values"
     assert [row[: row.rindex(" ")] for row in rows] == [
-        "copy_h2d gpu0 GB/s 23 50 0.1 46.2 ↓ 1 -8.0 %"
+        "copy_h2d gpu0 GB/s 23 50 0.1 46.2 \u2193 1 -8.0 %"
     ]
-    place = shown.index("All measurements")
-    rows = shown[place + 2 :]
+    rows = shown[all_ + 2 :]
     assert [row.split()[:2] for row in rows] == [
-        ["copy_h2d", "gpu0"],
-        ["copy_h2d", "gpu1"],
-        ["copy_d2h", "gpu0"],
-        ["copy_d2h", "gpu1"],
+        [name, gpu] for name in ("copy_h2d", "copy_d2h") for gpu in ("gpu0", "gpu1")
     ]
-    assert rows[1].startswith("copy_h2d gpu1 GB/s 23 50.1 0.1 50.2 → 1 ")
-    assert rows[3].startswith("copy_d2h gpu1 GB/s 1 5 0 5 - ")
-    assert rows[3].endswith("▄")
-
-
-def test_one_that_was_named_tells_where_another_era_begins() -> None:
-    shown = lines(trend_reports.machine(), one=True)
-    assert "Nights of the named measurements" in shown
-    assert not any("changed" in line for line in shown)
-    assert shown[-1] == (
-        "copy_d2h gpu0: another era from run-12 on: driver: 580.1 -> 590.2; time of burn: 20 "
-        "s -> 30 s"
-    )
+    assert rows[1].startswith("copy_h2d gpu1 GB/s 23 50.1 0.1 50.2 \u2192 1 ")
+    assert re.fullmatch("copy_d2h gpu1 GB/s 1 5 0 5 - .*\u2584", rows[3])
+    named = lines(trend_reports.machine(), one=True)
+    assert "Nights of the named measurements" in named
+    assert not any("changed" in line for line in named)
+    era = "run-12 on: driver: 580.1 -> 590.2; time of burn: 20 s -> 30 s"
+    assert named[-1] == f"copy_d2h gpu0: another era from {era}"
+    signs = [
+        row.cells[7]
+        for plain in (True, False)
+        for part in report(trend_reports.machine(), plain=plain, drawn=False).sections[1].parts
+        for row in getattr(part, "rows", ())
+    ]
+    assert signs == ["v", "\u2193"], "a terminal that draws nothing"
 
 
 def test_nothing_changed_and_nothing_there() -> None:
     found = trend_reports.machine()
-    quiet = TrendReport("m", 1, found.shown[:1], found.rows[1:2])
+    quiet, few, none = (
+        TrendReport("m", len(rows), found.shown[: len(rows)], rows)
+        for rows in (found.rows[1:2], found.rows[3:], ())
+    )
     assert lines(quiet)[:3] == [
         "machine m: 1 night recorded",
         "from 2026-01-01 to 2026-01-01",
         "1 PASS",
     ]
-    assert "Nothing changed by more than noise in the last week." in lines(quiet)
-    few = TrendReport("m", 1, found.shown[:1], found.rows[3:])
-    assert "There are too few nights to tell what changed." in lines(few)
-    assert not any("Nothing changed" in line for line in lines(few))
-    assert lines(TrendReport("m", 0, (), ())) == ["machine m: 0 nights recorded"]
+    nothing, too_few = (
+        "Nothing changed by more than noise in the last week.",
+        "There are too few nights",
+    )
+    assert nothing in lines(quiet)
+    assert [line[: len(too_few)] for line in lines(few)].count(too_few) == 1
+    assert nothing not in lines(few)
+    assert lines(none) == ["machine m: 0 nights recorded"]
+    assert "0 nights recorded" in pages.words(drawn.page(report(none)))
+    risen = {n: 0.0 if n < 12 else 3.0 for n in range(24)}
+    made = trend_reports.course("faults", "gpu0", risen)
+    row = trend.row(made, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS)
+    told = lines(TrendReport("m", 24, trend_reports.nights(), (row,)))
+    assert any(" +3 " in line for line in told), "a change from nothing has its unit"
 
 
 def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
@@ -94,21 +107,6 @@ def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
     assert sum("gpu0 (GPU-c)" in line for line in shown) == 1
 
 
-def test_a_terminal_that_draws_nothing() -> None:
-    signs = []
-    for plain in (True, False):
-        rows = report(trend_reports.machine(), plain=plain, drawn=False).sections[1].parts
-        signs += [row.cells[7] for table in rows for row in getattr(table, "rows", ())]
-    assert signs == ["v", "\u2193"]
-
-
-def test_a_change_from_nothing_is_told_in_its_unit() -> None:
-    made = trend_reports.course("faults", "gpu0", {n: 0.0 if n < 12 else 3.0 for n in range(24)})
-    row = trend.row(made, trend_reports.BOOK, virtual=False, facts=trend_reports.FACTS)
-    found = TrendReport("m", 24, trend_reports.nights(), (row,))
-    assert any(" +3 " in line for line in lines(found))
-
-
 def test_a_page_has_a_plot_for_each() -> None:
     shown = drawn.page(report(trend_reports.machine()))
     assert "machine 0123abcd: 40 nights recorded" in pages.words(shown.find(".//main"))
@@ -117,37 +115,31 @@ def test_a_page_has_a_plot_for_each() -> None:
         "copy_h2d gpu0 GB/s 23 50 0.1 46.2 \u2193 1 -8.0 %"
     )
     figures = list(shown.iter("figure"))
-    assert [pages.words(figure.find("figcaption")) for figure in figures] == [
-        "copy_h2d gpu0 GPU-a",
-        "copy_h2d gpu1 GPU-b",
-        "copy_d2h gpu0",
-        "copy_d2h gpu1",
+    assert [
+        (
+            pages.words(figure.find("figcaption")),
+            [path.get("class") for path in figure.iter("path")],
+        )
+        for figure in figures
+    ] == [
+        ("copy_h2d gpu0 GPU-a", ["median", "born", "line", "mark apart", "mark"]),
+        ("copy_h2d gpu1 GPU-b", ["median", "line", "mark apart", "mark"]),
+        ("copy_d2h gpu0", ["median", "born", "era", "line", "line", "mark apart", "mark"]),
+        ("copy_d2h gpu1", ["median", "line"]),
     ]
     assert "median 50 GB/s, MAD 0.1; last 46.2; 23 nights, 1 outside" in pages.words(figures[0])
     assert "run-12: driver: 580.1 -> 590.2; time of burn: 20 s -> 30 s" in pages.words(figures[2])
-    kinds = [[path.get("class") for path in figure.iter("path")] for figure in figures]
-    assert kinds[0] == ["median", "born", "line", "mark apart", "mark"]
-    assert kinds[1] == ["median", "line", "mark apart", "mark"]
-    assert kinds[2] == ["median", "born", "era", "line", "line", "mark apart", "mark"]
-    assert kinds[3] == ["median", "line"]
-    for word in (
-        "baseline",
-        "another image, driver, profile or load time",
-        "outside what was usual",
+    for meaning in (
+        *("baseline", "another image, driver, profile or load time", "outside what was usual"),
         "no reference for other nights",
     ):
-        assert word in pages.words(shown), "a sign's meaning"
+        assert meaning in pages.words(shown), "a sign's meaning"
 
 
-@each("text", some(HOSTILE, 4))
+@each("text", some(TEXTS, 2))
 @each("one", [True, False])
 def test_hostile_text_is_harmless(text: str, one: bool) -> None:
     drawn.assert_harmless(report(trend_reports.hostile(text), one=one))
-
-
-def test_no_nights_at_all() -> None:
-    found = drawn.page(report(TrendReport("m", 0, (), ())))
-    assert "0 nights recorded" in pages.words(found)
 
 
 # --- the shapes ---
@@ -166,24 +158,32 @@ def shape(
     return trends.draw(row, {f"run-{number}": number for number in range(count)})
 
 
-def test_the_scale_holds_every_value_and_the_baseline() -> None:
-    found = shape({0: 10.0, 1: 20.0}, born=30.0)
-    assert (found.bottom, found.top) == ("8.8", "31.2")
-    assert found.lines == ("M0.5 94.6L1.5 50",)
-    assert found.born == "5.4"
-    assert found.bands == ()
-    assert shape({0: 10.0}).lines == ("M0.5 50h.1",)
-    assert shape({0: 0.0}).lines == ("M0.5 50h.1",)
-
-
-def test_a_night_without_a_value_keeps_its_place() -> None:
-    assert shape({0: 10.0, 9: 20.0}).lines == ("M0.5 94.6L9.5 5.4",)
-
-
-def test_a_line_ends_with_its_era() -> None:
-    found = shape({0: 1.0, 1: 1.0, 2: 2.0, 3: 2.0}, since=2)
-    assert len(found.lines) == 2
-    assert found.eras == (2.0,)
+@each(
+    "values, born, since, about",
+    [
+        (
+            {0: 10.0, 1: 20.0},
+            30.0,
+            9999,
+            {"bottom": "8.8", "top": "31.2", "born": "5.4", "bands": ()},
+        ),
+        ({0: 10.0, 1: 20.0}, 30.0, 9999, {"lines": ("M0.5 94.6L1.5 50",)}),
+        ({0: 10.0}, None, 9999, {"lines": ("M0.5 50h.1",)}),
+        ({0: 0.0}, None, 9999, {"lines": ("M0.5 50h.1",)}),
+        ({0: 10.0, 9: 20.0}, None, 9999, {"lines": ("M0.5 94.6L9.5 5.4",)}),
+        ({0: 1.0, 1: 1.0, 2: 2.0, 3: 2.0}, None, 2, {"eras": (2.0,)}),
+    ],
+    told=[
+        *("every value and the baseline", "its line", "one night", "of nothing"),
+        *("a night without a value keeps its place", "another era"),
+    ],
+)
+def test_the_shapes(
+    values: dict[int, float], born: float | None, since: int, about: dict[str, object]
+) -> None:
+    found = shape(values, born=born, since=since)
+    assert {name: getattr(found, name) for name in about} == about
+    assert len(found.lines) == (2 if since < 9999 else 1), "a line ends with its era"
 
 
 def test_many_nights_share_their_places() -> None:
@@ -209,18 +209,20 @@ def counted(*values: float, outside: int = -1, held: bool = True) -> TrendReport
     return TrendReport("0123abcd", 4, trend_reports.nights(4), (row,))
 
 
-def test_a_count_that_never_moved_is_told_and_not_drawn() -> None:
-    shown = drawn.page(report(counted(132.0, 132.0, 132.0)))
-    assert list(shown.iter("figure")) == []
-    assert "Counts that were the same every night" in pages.words(shown)
-    assert "gpu_sm_count gpu0" in pages.words(shown.find(".//table"))
+SAME = "Counts that were the same every night"
 
 
 @each(
-    "found",
-    [counted(132.0, 131.0), counted(1.0, 1.0, outside=1), counted(1.0, 1.0, held=False)],
+    "found, plots",
+    [
+        (counted(132.0, 132.0, 132.0), 0),
+        (counted(132.0, 131.0), 1),
+        (counted(1.0, 1.0, outside=1), 1),
+        (counted(1.0, 1.0, held=False), 1),
+    ],
 )
-def test_whatever_is_to_be_seen_of_a_count_is_drawn(found: TrendReport) -> None:
+def test_whatever_is_to_be_seen_of_a_count_is_drawn(found: TrendReport, plots: int) -> None:
     shown = drawn.page(report(found))
-    assert len(list(shown.iter("figure"))) == 1
-    assert "Counts that were the same every night" not in pages.words(shown)
+    assert len(list(shown.iter("figure"))) == plots
+    assert (SAME in pages.words(shown)) is (plots == 0)
+    assert plots or "gpu_sm_count gpu0" in pages.words(shown.find(".//table"))

@@ -3,7 +3,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import journals
 import pages
@@ -12,8 +13,6 @@ import samples
 import translated
 from cases import each
 from pages import page, words
-from test_junit import HOSTILE
-from thoroughness import some
 
 from acceptance.core.evidence import ToolRan
 from acceptance.core.parts import Core, Gpu
@@ -24,122 +23,20 @@ from acceptance.reports.page.sections import SECTIONS, Content, Section
 from acceptance.wording.words import of as said
 
 ALLOWED = {
-    "a",
-    "article",
-    "body",
-    "br",
-    "caption",
-    "code",
-    "dd",
-    "desc",
-    "details",
-    "div",
-    "dl",
-    "dt",
-    "figcaption",
-    "figure",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "head",
-    "header",
-    "html",
-    "li",
-    "main",
-    "meta",
-    "nav",
-    "ol",
-    "p",
-    "path",
-    "rect",
-    "section",
-    "span",
-    "strong",
-    "summary",
-    "style",
-    "svg",
-    "table",
-    "tbody",
-    "td",
-    "text",
-    "th",
-    "thead",
-    "title",
-    "tr",
-    "tspan",
-    "ul",
+    *("a", "article", "body", "br", "caption", "code", "dd", "desc", "details", "div", "dl", "dt"),
+    *("figcaption", "figure", "h1", "h2", "h3", "h4", "head", "header", "html", "li", "main"),
+    *("meta", "nav", "ol", "p", "path", "rect", "section", "span", "strong", "summary", "style"),
+    *("svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "tspan", "ul"),
 }
 ATTRIBUTES = {
-    "lang",
-    "charset",
-    "name",
-    "content",
-    "http-equiv",
-    "class",
-    "id",
-    "href",
-    "scope",
-    "rowspan",
-    "colspan",
-    "role",
-    "aria-label",
-    "aria-labelledby",
-    "aria-hidden",
-    "tabindex",
-    "style",
-    "viewbox",
-    "preserveaspectratio",
-    "d",
-    "x",
-    "y",
-    "dx",
-    "rx",
-    "width",
-    "height",
+    *("lang", "charset", "name", "content", "http-equiv", "class", "id", "href", "scope", "style"),
+    *("rowspan", "colspan", "role", "aria-label", "aria-labelledby", "aria-hidden", "tabindex"),
+    *("viewbox", "preserveaspectratio", "d", "x", "y", "dx", "rx", "width", "height"),
 }
 
 
 def assert_inert(text: str) -> None:
     pages.assert_inert(text, ALLOWED, ATTRIBUTES)
-
-
-@each("text", some(HOSTILE, 4))
-def test_hostile_text_is_inert(text: str) -> None:
-    shown = render.render(samples.hostile(text))
-    assert_inert(shown)
-    shown.encode("utf-8")
-    assert len(shown) < 400_000
-    assert page(shown).find(".//h1").text == "FAIL"
-
-
-def test_hostile_inventory_is_inert() -> None:
-    found = samples.passing()
-    inventory = {
-        "cpu": {"model": HOSTILE[0], "sockets": None, "cores": None, "threads": None},
-        "memory": {"total_bytes": 1, "dimms": None, "dimms_unread": HOSTILE[1]},
-        "disks": [{"name": HOSTILE[0], "model": HOSTILE[2], "size_bytes": 1, "kind": None}],
-        "links": [{"name": HOSTILE[0], "up": True, "speed_mbps": 1, "driver": HOSTILE[1]}],
-        "pci": [],
-        "nvml": {
-            "devices": [
-                {
-                    **dict.fromkeys(
-                        ("uuid", "name", "pci_address", "serial", "vbios", "error"), HOSTILE[0]
-                    ),
-                    **{"index": 0, "memory_bytes": 1, "traits": {}, "links": []},
-                }
-            ]
-        },
-        "board": dict.fromkeys(
-            ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"), HOSTILE[0]
-        ),
-    }
-    shown = render.render(
-        samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])])
-    )
-    assert_inert(shown)
-    assert "alert(1)" in words(page(shown))
 
 
 def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
@@ -151,54 +48,40 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
     first = next(element for element in tree.find("body").iter() if (element.text or "").strip())
     assert (first.tag, first.text, first.get("class")) == ("h1", "FAIL", "FAIL")
     header = words(tree.find("body/header"))
-    assert "1 subject waived whole: storage" in header
-    assert "box · 2026-01-01 00:00:00 UTC" in header
-    assert "profile smoke" in header
     origin = words(tree.get_element_by_id("provenance").getparent())
-    assert "scope full" in origin
-    assert "self-test of this build unknown" in origin
     assert [section.get("aria-labelledby") for section in tree.iterfind(".//main/section")] == [
-        "overview",
-        "failed",
-        "unjudged",
-        "warned",
-        "waived",
-        "machine",
-        "measurements",
-        "events",
-        "untold",
-        "provenance",
+        *("overview", "failed", "unjudged", "warned", "waived", "machine", "measurements"),
+        *("events", "untold", "provenance"),
     ]
     cards = " ".join(words(card) for card in tree.find_class("card"))
     for finding in found.verdict.of_kind("error", "skip", "waived"):
         assert " ".join(said(finding).split()) in cards
-    text = words(tree)
-    for expected in (
-        "reseat it",
-        "NVRM: Xid 79",
-        "stale waiver, not needed in this run: bandwidth on memory: never needed",
-        "journal-load.jsonl ends in half a line",
-        "the kernel log was not followed",
-        "faults that need heat",
+    for where, expected in (
+        (header, "1 subject waived whole: storage"),
+        (header, "box · 2026-01-01 00:00:00 UTC"),
+        (header, "profile smoke"),
+        (origin, "scope full"),
+        (origin, "self-test of this build unknown"),
+        *(
+            (words(tree), text)
+            for text in (
+                *("reseat it", "NVRM: Xid 79", "faults that need heat", "stale waiver, "),
+                *("journal-load.jsonl ends in half a line", "the kernel log was not followed"),
+            )
+        ),
     ):
-        assert expected in text
+        assert expected in where
 
 
 def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
     tree = page(render.render(samples.seen(samples.mixed())))
     card = next(one for one in tree.find_class("card") if "gpu_count" in words(one))
-    text = words(card)
-    assert "machine · gpu.present" in text
-    assert "gpu_count 0 = 1 1 too low (-100.0 %)" in text
-    assert "basis: declared (class default)" in text
     for expected in (
-        "PCI bus: no NVIDIA device -> reseat the card",
-        "Likely causes, the most likely first",
-        "How to tell:",
-        "Next",
-        "For the vendor",
+        *("machine · gpu.present", "gpu_count 0 = 1 1 too low (-100.0 %)"),
+        *("basis: declared (class default)", samples.LOOKED.splitlines()[0]),
+        *("Likely causes, the most likely first", "How to tell:", "Next", "For the vendor"),
     ):
-        assert expected in text
+        assert expected in words(card)
     assert [cell.get("scope") for cell in card.iter("th")] == ["col"] * 4 + ["row"]
 
 
@@ -216,19 +99,9 @@ def test_every_measurement_is_told_with_its_limit_and_basis() -> None:
 
 
 def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
-    made = journals.plan()
-    ran = [
-        ToolRan("link.copy", ("tool",), 0, 1.0, log)
-        for log in (
-            "logs/a-1.log",
-            "logs/b[c] d.log",
-            "../logs/x",
-            "/etc/passwd",
-            "logs/../../x",
-            "http://x/logs/y",
-        )
-    ]
-    tree = page(render.render(samples.run([*journals.bodies(made), *ran])))
+    logs = ("logs/a-1.log", "logs/b[c] d.log", "../logs/x", "/etc/passwd", "logs/../../x")
+    ran = [ToolRan("link.copy", ("tool",), 0, 1.0, log) for log in (*logs, "http://x/logs/y")]
+    tree = page(render.render(samples.run([*journals.bodies(journals.plan()), *ran])))
     links = [link.get("href") for link in tree.iterfind(".//table//a")]
     assert links == ["logs/a-1.log", "logs/b%5Bc%5D%20d.log"]
 
@@ -236,11 +109,9 @@ def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
 def test_a_reader_without_eyes_finds_the_way() -> None:
     tree = page(render.render(samples.seen(samples.mixed())))
     assert tree.get("lang") == "en"
-    assert (tree.findtext(".//title") or "").endswith(" · rigproof · box")
-    assert (tree.findtext(".//title") or "").startswith("FAIL: gpu0 ")
+    assert re.fullmatch("FAIL: gpu0 .* · rigproof · box", tree.findtext(".//title") or "")
     levels = [int(element.tag[1]) for element in tree.iter("h1", "h2", "h3", "h4")]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
+    assert (levels[0], levels.count(1)) == (1, 1)
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     for region in tree.find_class("scroll"):
         assert (region.get("role"), region.get("tabindex")) == ("region", "0")
@@ -251,12 +122,7 @@ def test_a_reader_without_eyes_finds_the_way() -> None:
         assert set(element.get("aria-labelledby", "").split()) <= names
         assert not element.get("href", "").startswith("#") or element.get("href")[1:] in names
     for picture in tree.iter("svg"):
-        told = (
-            picture.get("aria-hidden") == "true"
-            or picture.get("aria-label")
-            or picture.get("aria-labelledby")
-        )
-        assert told
+        assert {"aria-hidden", "aria-label", "aria-labelledby"} & set(picture.attrib)
 
 
 def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
@@ -270,88 +136,86 @@ def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
     assert "64 CORES" in words(tree)
 
 
-def test_light_dark_and_paper() -> None:
-    style = page(render.render(samples.passing())).findtext(".//style")
-    assert "color-scheme: light dark" in style
-    assert "@media screen and (prefers-color-scheme: dark)" in style
-    assert "@media print" in style
+LITTLE = {
+    "disks": [{"name": "sda"}],
+    "links": [{"name": "eth0", "speed_mbps": 10000}],
+    "pci": [{"address": "0000:01:00.0", "is_display": True}],
+    "nvml": {"devices": [{"name": "NVIDIA H200"}]},
+    "places": {"0000:01:00.0": {"numa_node": 0}},
+}
+MATRIX = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
 
 
-def test_the_machine_is_told_without_what_was_not_captured() -> None:
-    text = words(page(render.render(samples.seen(samples.passing()))))
-    for expected in (
-        "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
-        "memory 24 GiB",
-        "module 32 GiB DDR5 at 4800 MT/s PART, A1",
-        "module size unknown, B1",
-        "modules not read: no rights",
-        "disk nvme0n1 model not shown, 1000 GB, nvme",
-        "network eth0 up, 10000 Mbit/s, mlx5",
-        "network eth1 down, no driver",
-        "gpu0 · NVIDIA H200 PCI address 0000:01:00.0 kernel driver none memory 141 GiB power "
-        "limit 700 W ECC on "
-        "NVLink 1 of 2 active serial number 77 UUID GPU-1 VBIOS 96.00",
-        "NVML 1 · model unknown NVML says: GPU is lost",
-        "BIOS 1",
-    ):
-        assert expected in text
-    assert "None" not in text
+@each(
+    "inventory, matrix, texts",
+    [
+        (
+            samples.INVENTORY,
+            (),
+            [
+                "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
+                "memory 24 GiB",
+                "module 32 GiB DDR5 at 4800 MT/s PART, A1",
+                "module size unknown, B1",
+                "modules not read: no rights",
+                "disk nvme0n1 model not shown, 1000 GB, nvme",
+                "network eth0 up, 10000 Mbit/s, mlx5",
+                "network eth1 down, no driver",
+                "gpu0 · NVIDIA H200 PCI address 0000:01:00.0 kernel driver none memory 141 GiB "
+                "power limit 700 W ECC on "
+                "NVLink 1 of 2 active serial number 77 UUID GPU-1 VBIOS 96.00",
+                "NVML 1 · model unknown NVML says: GPU is lost",
+                "BIOS 1",
+            ],
+        ),
+        (
+            LITTLE,
+            (),
+            [
+                "processor model not shown",
+                "disk sda model not shown",
+                "network eth0 10000 Mbit/s, no driver",
+                "gpu0 · model unknown PCI address 0000:01:00.0 kernel driver none",
+                "NVML · NVIDIA H200",
+            ],
+        ),
+        (samples.INVENTORY, MATRIX, ["gpu0 gpu1 gpu0 X NV4 gpu1 NV4 X"]),
+    ],
+    told=["what was captured", "little", "the ways between GPUs"],
+)
+def test_the_machine_is_told_without_what_was_not_captured(
+    inventory: dict[str, Any], matrix: Sequence[tuple[str, ...]], texts: list[str]
+) -> None:
+    told = words(page(render.render(samples.seen(samples.passing(), inventory, matrix))))
+    assert [text for text in texts if text not in told] == []
+    assert "None" not in told
 
 
-def test_of_an_inventory_that_holds_little_the_page_shows_that() -> None:
-    little = {
-        "disks": [{"name": "sda"}],
-        "links": [{"name": "eth0", "speed_mbps": 10000}],
-        "pci": [{"address": "0000:01:00.0", "is_display": True}],
-        "nvml": {"devices": [{"name": "NVIDIA H200"}]},
-        "places": {"0000:01:00.0": {"numa_node": 0}},
-    }
-    text = words(page(render.render(samples.seen(samples.passing(), little))))
-    for expected in (
-        "processor model not shown",
-        "disk sda model not shown",
-        "network eth0 10000 Mbit/s, no driver",
-        "gpu0 · model unknown PCI address 0000:01:00.0 kernel driver none",
-        "NVML · NVIDIA H200",
-    ):
-        assert expected in text
-    assert "None" not in text
-
-
-def test_the_ways_between_gpus_are_a_table() -> None:
-    found = samples.passing()
-    matrix = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
-    shown = words(page(render.render(samples.seen(found, matrix=matrix))))
-    assert "gpu0 gpu1 gpu0 X NV4 gpu1 NV4 X" in shown
-    assert "Ways between" not in render.render(samples.seen(found))
-
-
-def test_a_page_without_an_inventory_is_a_page() -> None:
+def test_a_page_without_an_inventory_is_a_page_that_runs_and_fetches_nothing() -> None:
     tree = page(render.render(samples.passing()))
-    assert not tree.find_class("gpu")
-    assert not list(tree.iter("figure"))
-
-
-def test_nothing_may_be_run_or_fetched() -> None:
-    found = samples.passing()
-    (policy,) = page(render.render(found)).xpath(
-        "//meta[@http-equiv='Content-Security-Policy']/@content"
+    assert (tree.find_class("gpu"), list(tree.iter("figure"))) == ([], [])
+    (policy,) = tree.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    assert policy == (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     )
-    assert (
-        policy
-        == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    made = journals.plan(
+        *(
+            journals.check(f"cpu.c{n}", *(journals.due("rate", Core(k)) for k in range(200)))
+            for n in range(10)
+        )
     )
+    assert len(render.render(samples.run(journals.bodies(made)))) < 800_000, "of many cores"
 
 
 def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> None:
-    found = samples.passing()
-
     def broken() -> Iterator[TimedSample]:
-        yield TimedSample(0, 101.0, GpuSample(GpuReadings(power_w=100.0), component=Gpu(0)))
-        yield TimedSample(1, 102.0, GpuSample(GpuReadings(power_w=300.0), component=Gpu(0)))
+        for seq, power_w in enumerate((100.0, 300.0)):
+            yield TimedSample(
+                seq, 101.0 + seq, GpuSample(GpuReadings(power_w=power_w), component=Gpu(0))
+            )
         raise JournalError("telemetry-gpu.jsonl, line 4: is no sample")
 
-    tree = page(render.render(dataclasses.replace(found, samples=broken)))
+    tree = page(render.render(dataclasses.replace(samples.passing(), samples=broken)))
     assert "telemetry-gpu.jsonl, line 4: is no sample" in words(tree)
     assert [words(one).startswith("gpu0") for one in tree.iter("figure")] == [True]
     assert "power: 100 to 300 W" in words(tree)
@@ -377,37 +241,28 @@ def _rgb(colour: str) -> float:
 
 def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
     style = page(render.render(samples.passing())).findtext(".//style")
-    themes = [
+    for rule in (
+        *("color-scheme: light dark", "@media print"),
+        "@media screen and (prefers-color-scheme: dark)",
+    ):
+        assert rule in style
+    behind = [
+        *(
+            (one, ground)
+            for one in ("fg", "soft", "pass", "fail", "unjudged", "link")
+            for ground in ("bg", "card")
+        ),
+        *(("weak", f"h{level}") for level in range(4)),
+        *(("strong", "h4"), ("strong", "h5"), ("fg", "code")),
+    ]
+    light, dark = (
         dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block))
         for block in re.findall(r":root \{[^}]*\}", style)
-    ]
-    assert len(themes) == 2
-    for theme in themes:
-        behind = [
-            *(
-                (one, ground)
-                for one in ("fg", "soft", "pass", "fail", "unjudged", "link")
-                for ground in ("bg", "card")
-            )
-        ]
-        behind += [("weak", f"h{level}") for level in range(4)] + [
-            ("strong", "h4"),
-            ("strong", "h5"),
-            ("fg", "code"),
-        ]
-        for text, ground in behind:
-            light, dark = sorted((_rgb(theme[text]), _rgb(theme[ground])), reverse=True)
-            assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
-
-
-def test_a_page_of_a_large_machine_stays_small() -> None:
-    made = journals.plan(
-        *(
-            journals.check(f"cpu.c{n}", *(journals.due("rate", Core(k)) for k in range(200)))
-            for n in range(10)
-        )
     )
-    assert len(render.render(samples.run(journals.bodies(made)))) < 800_000
+    for theme in (light, dark):
+        for text, ground in behind:
+            low, high = sorted((_rgb(theme[text]), _rgb(theme[ground])))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (text, ground)
 
 
 def test_a_section_is_one_entry_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ from thoroughness import some
 from acceptance.core.evidence import Table
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Gpu, Pair, Part, Socket
-from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured, RunClosed
 from acceptance.core.waiver import Waiver
 from acceptance.expect import gpu_limits
@@ -31,7 +30,6 @@ from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS, LAPS
 from acceptance.reports import languages
 from acceptance.reports.page import overview_svg, render
-from acceptance.reports.page.sections import SECTIONS
 
 H100, RTX = ("10de:2330", "NVIDIA H100 80GB HBM3"), ("10de:2684", "NVIDIA GeForce RTX 4090")
 Values = Mapping[tuple[str, Component], float | None]
@@ -39,20 +37,16 @@ UNITS = {"gemm": "TFLOP/s", "burn": "TFLOP/s", "copy": "GB/s", "p2p": "GB/s", "v
 SECONDS = ("power_cap", "sw_thermal_slowdown", "hw_thermal_slowdown", "power_brake", "hw_slowdown")
 
 
+OWN = {"gpu_temperature": "degC", "gpu_power": "W", "cpu_temperature": "degC"}
+OWN |= {"gpu_link_gen": "count", "gpu_link_width": "count", "memory_tested": "GiB"}
+OWN |= dict.fromkeys((f"gpu_{name}" for name in SECONDS), "s")
+COUNTS = ("_miscompares", "_differ", "_errors", "_failures", "_blocks", "gpu_count")
+
+
 def unit(measurement: str) -> str:
-    if measurement.endswith(
-        ("_miscompares", "_differ", "_errors", "_failures", "_blocks", "gpu_count")
-    ):
+    if measurement.endswith(COUNTS):
         return "count"
-    if measurement.removeprefix("gpu_") in SECONDS:
-        return "s"
-    own = {"gpu_temperature": "degC", "gpu_power": "W", "cpu_temperature": "degC"}
-    own |= {"gpu_link_gen": "count", "gpu_link_width": "count", "memory_tested": "GiB"}
-    return own.get(measurement) or UNITS.get(measurement.split("_")[0], "GB/s")
-
-
-def due(key: tuple[str, Component], limits: Mapping[tuple[str, Component], Limit]) -> Due:
-    return journals.due(key[0], key[1], unit(key[0]), limits.get(key))
+    return OWN.get(measurement) or UNITS.get(measurement.split("_")[0], "GB/s")
 
 
 def inventory(cards: Sequence[tuple[str, str]], **more: Any) -> dict[str, Any]:
@@ -82,7 +76,12 @@ def run(
     **more: Any,
 ) -> Run:
     """A run of such a machine that measured these values; None was due and not measured."""
-    made = journals.plan(journals.check("one.check", *(due(key, limits or {}) for key in values)))
+    made = journals.plan(
+        journals.check(
+            "one.check",
+            *(journals.due(*key, unit(key[0]), (limits or {}).get(key)) for key in values),
+        )
+    )
     bodies: list[Body] = []
     for body in journals.bodies(made, {key: 1.0 if v is None else v for key, v in values.items()}):
         if isinstance(body, Measured) and values[body.measurement, body.component] is None:
@@ -150,10 +149,15 @@ def test_the_figures_that_builders_compare() -> None:
     assert readings(found, lang="zh-CN")["主机链路"] == "52.2 / 55.0 GB/s | PCIe 5.0 x16 | +4.5 %"
 
 
+def states(found: Run) -> list[str]:
+    """What is noted of each GPU."""
+    return [pages.words(one) for one in shown(found).find_class("state")]
+
+
 def test_what_was_not_measured_is_said_and_never_guessed() -> None:
-    values = {("gemm_bf16", Gpu(0)): None, ("gemm_bf16_miscompares", Gpu(0)): None}
-    found = readings(run(values))
-    assert found == {
+    assert readings(
+        run({("gemm_bf16", Gpu(0)): None, ("gemm_bf16_miscompares", Gpu(0)): None})
+    ) == {
         "BF16 rate": "not measured ? error",
         "memory copy": "not measured",
         "host link": "not measured",
@@ -162,19 +166,32 @@ def test_what_was_not_measured_is_said_and_never_guessed() -> None:
         "results": "not measured ? error",
     }
     two = run(of("gemm_f16", 50.0), (H100, H100))
-    assert readings(two, 1)["FP16 rate"] == "not measured"
-    assert readings(two, 1)["peer link"] == "not measured"
-    states = [pages.words(one) for one in shown(two).find_class("state")]
-    assert states == ["✓ nothing to note", "? not measured"]
-
-
-def test_a_part_of_the_comparisons_is_no_whole() -> None:
-    values = {("vram_miscompares", Gpu(0)): 0.0, ("gemm_f8_miscompares", Gpu(0)): None}
-    found = run(values)
+    assert {readings(two, 1)[name] for name in ("FP16 rate", "peer link")} == {"not measured"}
+    assert states(two) == ["✓ nothing to note", "? not measured"]
+    found = run({("vram_miscompares", Gpu(0)): 0.0, ("gemm_f8_miscompares", Gpu(0)): None})
     assert readings(found)["results"] == "no error ? error | 1 comparison, 1 not made (one.check)"
-    assert pages.words(shown(found).find_class("state")[0]) == "? 1 value not judged"
+    assert states(found) == ["? 1 value not judged"], "a part is no whole"
     halves = {("cpu_gemm_miscompares_f64", CPU): 0.0, ("stress_ng_failures", CPU): None}
     assert "128 threads: no error, 1 not made" in pages.words(shown(run(halves)))
+    alone = shown(run({("cpu_gemm_f64", CPU): 1.0}, ()))
+    assert (alone.find("h2").text, alone.find_class("gpu")) == ("No GPU", [])
+    assert "Rates are of" not in pages.words(alone)
+
+
+LOST = {"index": 0, "pci_address": "0000:01:00.0", "error": "NVML says: GPU is lost"}
+
+
+def test_what_is_noted_of_a_gpu() -> None:
+    assert states(samples.seen(samples.mixed(), inventory((H100,)))) == ["✗ 1 failure"], "an event"
+    lost = shown(run(of("gpu_answers", 0.0), nvml={"devices": [LOST]}))
+    assert LOST["error"] in pages.words(lost.find_class("gpu")[0])
+    low = Limit("TFLOP/s", "a basis", low=600.0)
+    waiver = Waiver(reason="known", measurement="gemm_bf16", component="gpu0", worst=400.0)
+    check = journals.check("one.check", journals.due("gemm_bf16", Gpu(0), "TFLOP/s", low))
+    bodies = journals.bodies(journals.plan(check, waivers=[waiver]), of("gemm_bf16", 500.0))
+    found = samples.seen(samples.run(bodies), inventory((H100,)))
+    assert readings(found)["BF16 rate"].startswith("500 TFLOP/s ~ waived")
+    assert states(found) == ["~ 1 value waived"]
 
 
 def test_a_gpu_is_held_beside_its_equals_alone() -> None:
@@ -206,27 +223,16 @@ def test_a_failure_is_told_in_words_on_its_gpu_and_its_line() -> None:
         | of("nvlink_active", 18.0, 17.0)
     )
     found = run(values, (H100, H100), floor)
-    states = [pages.words(one) for one in shown(found).find_class("state")]
-    assert states == ["! 1 warning", "✗ 3 failures"]
-    one = readings(found, 1)
-    assert one["BF16 rate"].startswith("500 TFLOP/s ✗ fail")
-    assert one["host link"].startswith("50.0 / 50.0 GB/s ✗ fail")
-    assert one["peer link"].startswith("not measured ✗ fail")
-    assert readings(found)["FP8 rate"].startswith("1200 TFLOP/s ! warn")
+    assert states(found) == ["! 1 warning", "✗ 3 failures"]
+    for gpu, name, start in (
+        (1, "BF16 rate", "500 TFLOP/s ✗ fail"),
+        (1, "host link", "50.0 / 50.0 GB/s ✗ fail"),
+        (1, "peer link", "not measured ✗ fail"),
+        (0, "FP8 rate", "1200 TFLOP/s ! warn"),
+        (0, "host link", "50.0 / 50.0 GB/s"),
+    ):
+        assert readings(found, gpu)[name].startswith(start)
     assert "✗" not in readings(found)["host link"]
-
-
-def test_a_waived_value_is_marked() -> None:
-    low = Limit("TFLOP/s", "a basis", low=600.0)
-    known = Waiver(reason="known", measurement="gemm_bf16", component="gpu0", worst=400.0)
-    made = journals.plan(
-        journals.check("one.check", journals.due("gemm_bf16", Gpu(0), "TFLOP/s", low)),
-        waivers=[known],
-    )
-    bodies = journals.bodies(made, {("gemm_bf16", Gpu(0)): 500.0})
-    found = samples.seen(samples.run(bodies), inventory((H100,)))
-    assert readings(found)["BF16 rate"].startswith("500 TFLOP/s ~ waived")
-    assert pages.words(shown(found).find_class("state")[0]) == "~ 1 value waived"
 
 
 NEXT_BEST = of("vram_copy", 3000.0) | of("copy_own_h2d", 25.0) | of("copy_own_d2h", 26.0)
@@ -310,11 +316,16 @@ def test_one_line_of_a_card(
     assert readings(run(values, (H100,) * cards, tables=tables))[name] == text
 
 
-def test_the_best_rate_is_that_of_the_card() -> None:
-    values = of("gemm_f32", 20.0) | of("gemm_f16", 90.0) | of("gemm_f64", 900.0)
-    assert list(readings(run(values)))[:2] == ["FP16 rate", "BF16 rate"]
-    values = of("gemm_bf16", 500.0) | of("gemm_f16", 400.0)
-    assert list(readings(run(values)))[:2] == ["BF16 rate", "memory copy"]
+@each(
+    "values, names",
+    [
+        ({"gemm_f32": 20.0, "gemm_f16": 90.0, "gemm_f64": 900.0}, ["FP16 rate", "BF16 rate"]),
+        ({"gemm_bf16": 500.0, "gemm_f16": 400.0}, ["BF16 rate", "memory copy"]),
+    ],
+)
+def test_the_best_rate_is_that_of_the_card(values: dict[str, float], names: list[str]) -> None:
+    found = run({(name, Gpu(0)): value for name, value in values.items()})
+    assert list(readings(found))[:2] == names
 
 
 @each("held", ["reason_sw_power_cap", "reason_hw_thermal", None])
@@ -348,10 +359,8 @@ def test_a_line_for_each_other_part() -> None:
         ("storage_read", Part("disk", "sdc")): 1.2,
         ("storage_wrong_blocks", Part("disk", "sdc")): 0.0,
     }
-    top = shown(run(values, disks=disks))
-    facts = top.find_class("facts")[0]
-    names = [pages.words(one) for one in facts.iterfind("dt")]
-    texts = [pages.words(one) for one in facts.iterfind("dd")]
+    facts = shown(run(values, disks=disks)).find_class("facts")[0]
+    names, texts = ([pages.words(one) for one in facts.iterfind(tag)] for tag in ("dt", "dd"))
     assert dict(zip(names, texts, strict=True)) == {
         "processor": "EPYC 9554, 1 socket, 64 cores, 128 threads: FP64 1322 GFLOP/s, "
         "hottest 71 \u00b0C, no error",
@@ -359,19 +368,6 @@ def test_a_line_for_each_other_part() -> None:
         "disks sda, sdb": "DISK, 1000 GB, ssd: not measured",
         "disk sdc": "DISK, 318 MB, ssd: write 1.9 GB/s, read 1.2 GB/s, no error",
     }
-
-
-def test_a_machine_without_gpus_has_lines_alone() -> None:
-    top = shown(run({("cpu_gemm_f64", CPU): 1.0}, ()))
-    assert top.find("h2").text == "No GPU"
-    assert not top.find_class("gpu")
-    assert "Rates are of" not in pages.words(top)
-
-
-def test_a_gpu_that_stopped_answering_says_why() -> None:
-    device = {"index": 0, "pci_address": "0000:01:00.0", "error": "NVML says: GPU is lost"}
-    found = run(of("gpu_answers", 0.0), nvml={"devices": [device]})
-    assert "NVML says: GPU is lost" in pages.words(shown(found).find_class("gpu")[0])
 
 
 @each(
@@ -385,17 +381,6 @@ def test_a_missing_gpu_is_named_above_the_cards(
     limit = Limit("count", "declared", low=due_gpus, high=due_gpus)
     top = shown(run({key: found}, limits={key: limit}))
     assert top.find("h2").text == f"NVIDIA H100 80GB HBM3, 80 GiB{expected}"
-
-
-def test_an_event_without_a_measurement_counts_on_its_gpu() -> None:
-    top = shown(samples.seen(samples.mixed(), inventory((H100,))))
-    assert pages.words(top.find_class("state")[0]) == "✗ 1 failure"
-
-
-def test_the_order_of_the_page() -> None:
-    ids = [section.id for section in SECTIONS]
-    assert ids[:6] == ["overview", "failed", "unjudged", "warned", "waived", "capacity"]
-    assert ids[-1] == "provenance"
 
 
 def test_absurd_values_break_nothing() -> None:
@@ -441,19 +426,17 @@ def said(root: etree._Element) -> str:
     return " ".join(one.text or "" for one in root.iterfind(".//{*}text"))
 
 
-@each("count", [0, 1, 2, 3, 8, 16])
+@each("count", [0, 1, 3, 16])
 def test_a_picture_has_the_machine_the_verdict_and_every_card(count: int) -> None:
-    found = run(
-        {("cpu_gemm_f64", CPU): 1.0} | of("gemm_bf16", *map(float, range(count))), (H100,) * count
-    )
+    rates = of("gemm_bf16", *map(float, range(count)))
+    found = run({("cpu_gemm_f64", CPU): 1.0} | rates, (H100,) * count)
     sealed = dataclasses.replace(found, seal=dataclasses.replace(found.seal, digest="ab" * 32))
-    text = said(picture(sealed))
+    text, chinese = said(picture(sealed)), said(picture(found, "zh-CN"))
     for expected in ("PASS", "box · 2026-01-01 00:00:00 UTC", f"evidence {'ab' * 32}", "EPYC"):
         assert expected in text
     assert all(f"gpu{gpu} " in text for gpu in range(count))
     assert text.count(" TFLOP/s") == count
-    assert "box" in said(picture(found, "zh-CN"))
-    assert "GPU 互连" in said(picture(found, "zh-CN")) or not count
+    assert ("box" in chinese, "GPU 互连" in chinese) == (True, count > 0)
 
 
 def test_a_picture_names_the_first_findings_and_counts_the_rest() -> None:
@@ -461,18 +444,17 @@ def test_a_picture_names_the_first_findings_and_counts_the_rest() -> None:
     text = said(picture(run(dict.fromkeys(limits, 1.0), limits=limits)))
     assert "✗ copy_0 on gpu0: measured 1 GB/s" in text
     assert "2 more findings" in text
-    skipped = said(picture(run({("copy_h2d", Gpu(0)): None})))
-    assert "? copy_h2d" in skipped
-
-
-def test_a_picture_says_that_the_run_broke_off() -> None:
-    made = journals.plan()
     detail = "the machine was restarted before it came to its end"
-    bodies = [*journals.bodies(made)[:-1], RunClosed("link.copy", True, {}, detail)]
-    assert f"The run broke off. {detail}" in said(picture(samples.run(bodies)))
+    closed = RunClosed("link.copy", True, {}, detail)
+    for found, told in (
+        (run({("copy_h2d", Gpu(0)): None}), "? copy_h2d"),
+        (samples.run([*journals.bodies(journals.plan())[:-1], closed]), detail),
+        (samples.passing(), "PASS"),
+    ):
+        assert told in said(picture(found))
 
 
-@each("text", some([hostile.EVERYTHING, "x" * 5_000, "<b>&amp;", "显" * 400], 4))
+@each("text", some([hostile.EVERYTHING, "x" * 5_000, "<b>&amp;", "显" * 400], 2))
 def test_text_from_outside_stays_text_in_a_picture(text: str) -> None:
     picture(samples.run(hostile.attack(text)))
     picture(run(of("gemm_bf16", 1.0, 2.0), ((H100[0], text),) * 2))
@@ -485,7 +467,3 @@ def test_lines_are_no_longer_than_their_place(text: str, width: int, most: int) 
     assert all(overview_svg.text_width(line, 12) <= max(width, 24) for line in lines)
     if not any(line.endswith("…") for line in lines):
         assert "".join("".join(lines).split()) == "".join(overview_svg.one_line(text).split())
-
-
-def test_an_empty_machine_has_a_picture() -> None:
-    assert "PASS" in said(picture(samples.passing()))

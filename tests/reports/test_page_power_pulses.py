@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from math import inf, nan
-from pathlib import Path
 
 import journals
-from lxml import html as lxml_html
-from runs import machine_root, write_segment, write_views
+import pages
+import samples
+from known import known
 
 from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.message import Message, Quantity
 from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, Note
+from acceptance.reports.page import render
 from acceptance.reports.page.power_pulses import Wave, waves
 
 CHECK = "power.pulses"
@@ -43,8 +44,7 @@ def test_the_gpus_of_a_wave_share_a_scale() -> None:
         table(Gpu(10), (0.0, 0.0, 0.0)),
         table(Gpu(2), *ROWS),
     )
-    assert found.step is not None
-    assert found.step.values["hertz"] == Quantity(0.5, "Hz")
+    assert known(found.step).values["hertz"] == Quantity(0.5, "Hz")
     assert (found.gpus, found.width) == ((Gpu(2), Gpu(10)), 200)
     assert found.ticks == ("0", "0.5", "1", "1.5", "2")
     power, clock = found.plots
@@ -57,20 +57,6 @@ def test_the_gpus_of_a_wave_share_a_scale() -> None:
         "870",
     )
     assert (clock.unit, clock.top) == ("MHz", "2000")
-
-
-def test_each_check_has_its_own_wave() -> None:
-    ladder = Table("power.ladder", Gpu(0), "power_train", COLUMNS, ROWS)
-    found = drawn(
-        begins("power_step_square", 2.0),
-        table(Gpu(0), *ROWS),
-        CheckStarted("power.ladder"),
-        ladder,
-    )
-    assert [(one.check, one.step is None) for one in found] == [
-        (CHECK, False),
-        ("power.ladder", True),
-    ]
 
 
 def test_what_cannot_be_drawn_is_left_out() -> None:
@@ -87,18 +73,22 @@ def test_what_cannot_be_drawn_is_left_out() -> None:
     assert found.plots[0].lines == ("M20 90h2",)
     many = drawn(*(table(Gpu(n), *ROWS * 100) for n in range(70)))
     assert [(len(one.gpus), one.plots[0].lines[0].count("L")) for one in many] == [(64, 199)]
+    ladder = (
+        CheckStarted("power.ladder"),
+        Table("power.ladder", Gpu(0), "power_train", COLUMNS, ROWS),
+    )
+    two = drawn(begins("power_step_square", 2.0), table(Gpu(0), *ROWS), *ladder)
+    assert [(one.check, one.step is None) for one in two] == [
+        (CHECK, False),
+        ("power.ladder", True),
+    ]
 
 
-def test_it_is_on_the_page_and_not_among_the_tables(tmp_path: Path) -> None:
-    planned = journals.check(CHECK)
-    bodies = journals.bodies(journals.plan(planned))
+def test_it_is_on_the_page_and_not_among_the_tables() -> None:
+    bodies = journals.bodies(journals.plan(journals.check(CHECK)))
     at = next(n for n, body in enumerate(bodies) if isinstance(body, CheckEnded))
-    during = [begins("power_step_square", 0.5), table(Gpu(0), *ROWS)]
-    path = tmp_path / "run/journal.jsonl"
-    write_segment(path, [*bodies[:at], *during, *bodies[at:]], machine_root(tmp_path / "root"))
-    run = path.parent
-    write_views(run)
-    tree = lxml_html.document_fromstring((run / "report.html").read_text(encoding="utf-8"))
+    bodies[at:at] = [begins("power_step_square", 0.5), table(Gpu(0), *ROWS)]
+    tree = pages.page(render.render(samples.run(bodies)))
     section = tree.get_element_by_id("train").getparent()
     (caption,) = section.iter("figcaption")
     assert caption.text_content() == "power.pulses: 0.5 Hz on 2 GPUs (gpu0, gpu1)"

@@ -5,27 +5,18 @@ import drawn
 from acceptance.core.evidence import Table
 from acceptance.reports.page import tables
 
+GEMM, COPIES = "compute.gemm_together", "compute.copies"
+RATE = ("n", "TFLOP/s")
+
 
 def test_formats_stand_side_by_side() -> None:
     found = tables.text_tables(
         [
+            Table(GEMM, "gpu0", "gemm_f64", RATE, ((128.0, 0.31234), (8192.0, 53.6))),
+            Table(GEMM, "gpu0", "gemm_bf16", (*RATE, "MFU"), ((8192.0, 814.0, 0.823),)),
+            Table(GEMM, "gpu1", "gemm_f64", RATE, ((128.0, 0.3),)),
             Table(
-                "compute.gemm_together",
-                "gpu0",
-                "gemm_f64",
-                ("n", "TFLOP/s"),
-                ((128.0, 0.31234), (8192.0, 53.6)),
-            ),
-            Table(
-                "compute.gemm_together",
-                "gpu0",
-                "gemm_bf16",
-                ("n", "TFLOP/s", "MFU"),
-                ((8192.0, 814.0, 0.823),),
-            ),
-            Table("compute.gemm_together", "gpu1", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.3),)),
-            Table(
-                "compute.copies",
+                COPIES,
                 "gpu0",
                 "elementwise",
                 ("elements", "GB/s"),
@@ -33,19 +24,13 @@ def test_formats_stand_side_by_side() -> None:
             ),
         ]
     )
-    assert [table.title for table in found] == [
-        "compute.gemm_together on gpu0",
-        "compute.gemm_together on gpu1",
-        "compute.copies on gpu0",
-    ]
+    titles = [table.title for table in found]
+    assert titles == [f"{GEMM} on gpu0", f"{GEMM} on gpu1", f"{COPIES} on gpu0"]
     assert tuple(found[0].head) == ("n", "gemm_f64 TFLOP/s", "gemm_bf16 TFLOP/s", "gemm_bf16 MFU")
     assert drawn.cells(found[0]) == [("128", "0.3123", "", ""), ("8192", "53.6", "814", "0.823")]
     assert drawn.cells(found[2]) == [("65536", "134"), ("L2", "none")]
-
-
-def test_what_holds_nothing_is_not_shown() -> None:
-    assert tables.text_tables([]) == ()
-    assert tables.text_tables([Table("check", "gpu0", "empty", (), ())]) == ()
+    for nothing in ([], [Table("check", "gpu0", "empty", (), ())]):
+        assert tables.text_tables(nothing) == ()
 
 
 def test_a_table_whose_rows_begin_alike_stands_by_itself_whole() -> None:

@@ -88,42 +88,30 @@ def test_a_clock_held_back_for_a_moment_is_seen() -> None:
     assert one.slowed == {7, *range(30, 41)}
 
 
-def test_samples_of_the_machine_itself_and_of_before_the_beginning_do_no_harm() -> None:
-    found = timeline.timeline(
-        100.0, [look(150.0, None, power_w=1.0), look(90.0, "gpu1", power_w=5.0)]
-    )
-    assert set(found.tracks) == {"gpu1"}
-    assert set(found.tracks["gpu1"].cells["power_w"]) == {0}
-
-
-def test_a_gap_is_a_gap() -> None:
-    looks = [look(100.0 + 0.2 * n, power_w=100.0) for n in (*range(50), *range(100, 150))]
-    found, one = track(looks)
-    assert [len(stretch) > 1 for stretch in stretches(one.cells["power_w"], found.width_s)] == [
-        True,
-        True,
-    ]
-    (drawn,) = curves.curves(found)
-    assert len(drawn.plots[0].lines) == 2
+def plots(looks: list[TimedSample]) -> list[tuple[curves.Plot, ...]]:
+    """What is drawn of each GPU."""
+    return [one.plots for one in curves.curves(timeline.timeline(100.0, looks))]
 
 
 def test_all_gpus_are_drawn_on_one_scale_with_their_extremes_told() -> None:
     looks = [look(100.0 + n, Gpu(n % 2), power_w=100.0 + n, temperature_c=40.0) for n in range(40)]
-    first, second = curves.curves(timeline.timeline(100.0, looks))
-    assert [plot.metric for plot in first.plots] == ["temperature_c", "power_w"]
-    power, other = first.plots[1], second.plots[1]
+    (heat, power), (_, other) = plots(looks)
+    assert (heat.metric, power.metric) == ("temperature_c", "power_w")
     assert (power.bottom, power.top, power.least, power.most) == ("0", "150", "100", "138")
     assert (other.bottom, other.top, other.least, other.most) == ("0", "150", "101", "139")
     assert power.lines[0].startswith("M0 33.3L")
-
-
-def test_a_band_is_drawn_where_samples_differ() -> None:
-    steady, moved = (
-        curves.curves(timeline.timeline(0.0, [look(0.0, power_w=100.0), look(0.1, power_w=value)]))
-        for value in (100.0, 50.0)
-    )
-    assert next(steady).plots[0].bands == ()
-    assert next(moved).plots[0].bands == ("M0 0L0 50Z",)
+    gap = [look(100.0 + 0.2 * n, power_w=100.0) for n in (*range(50), *range(100, 150))]
+    found, one = track(gap)
+    assert [len(part) > 1 for part in stretches(one.cells["power_w"], found.width_s)] == [True] * 2
+    ((drawn,),) = plots(gap)
+    assert len(drawn.lines) == 2, "a gap is a gap"
+    for value, bands in ((100.0, ()), (50.0, ("M0 0L0 50Z",))):  # where samples differ
+        ((drawn,),) = plots([look(100.0, power_w=100.0), look(100.1, power_w=value)])
+        assert drawn.bands == bands
+    # samples of the machine itself and of before the beginning do no harm
+    odd = [look(150.0, None, power_w=1.0), look(90.0, "gpu1", power_w=5.0)]
+    tracks = timeline.timeline(100.0, odd).tracks
+    assert {name: set(one.cells["power_w"]) for name, one in tracks.items()} == {"gpu1": {0}}
 
 
 def test_the_phases_are_the_checks_that_ran_while_samples_were_taken() -> None:

@@ -17,6 +17,7 @@ import pages
 import sample_training
 import samples
 from cases import each
+from known import known
 from msgspec.structs import replace
 from runs import unpacked
 from test_page import assert_inert
@@ -88,12 +89,12 @@ def test_a_table_for_each_layer() -> None:
         ("bfloat16", "512", "16", "464", "436", "0.66"),
     ]
     assert list(first.numbers) == [3, 4, 5]
-
-
-def test_several_gpus_are_a_range() -> None:
-    slow = (*LAYER[:4], 460.5, 436.0, 0.655)
-    (grid,) = grids(layers(LAYER), layers(slow, gpu=Gpu(1)))
+    slow = layers((*LAYER[:4], 460.5, 436.0, 0.655), gpu=Gpu(1))
+    (grid,) = grids(layers(LAYER), slow)  # several GPUs are a range
     assert drawn.cells(grid) == [("bfloat16", "512", "8", "460.5 .. 464", "436", "0.655 .. 0.66")]
+    rows = [(*LAYER[:3], float(n), *LAYER[4:]) for n in range(70)]
+    many = grids(layers(*rows, *((f"layer {n}", *LAYER[1:]) for n in range(30))))
+    assert (len(many[0].rows), many[0].most, len(many)) == (70, 60, 16), "long ones are cut"
 
 
 def test_a_published_figure_stands_beside() -> None:
@@ -116,13 +117,6 @@ def test_steps_and_parallel_training() -> None:
         parallel_contract.COLUMNS,
         3,
     )
-
-
-def test_very_long_tables_are_cut() -> None:
-    rows = [(*LAYER[:3], float(n), *LAYER[4:]) for n in range(70)]
-    many = [(f"layer {n}", *LAYER[1:]) for n in range(30)]
-    found = grids(layers(*rows, *many))
-    assert (len(found[0].rows), found[0].most, len(found)) == (70, 60, 16)
 
 
 ODD: Sequence[Row] = (
@@ -196,12 +190,11 @@ def test_bars_are_shares_of_the_cards_own_product() -> None:
     )
     assert (bert.width, bert.product, bert.mark) == (66.1, 100.0, "fail")
     assert (dense.width, dense.product) == (100.0, 94.3)
-
-
-def test_a_rate_in_another_unit_has_no_bar() -> None:
-    values = {("layer_matmul", Gpu(0)): 660.0, ("layer_bert", Gpu(0)): 436.0}
-    assert list(training.rates(measured(values, "count"))) == []
-    assert list(training.rates(measured({("layer_matmul", Gpu(0)): -1.0}))) == []
+    in_another_unit = measured(
+        {("layer_matmul", Gpu(0)): 660.0, ("layer_bert", Gpu(0)): 436.0}, "count"
+    )
+    for other in (in_another_unit, measured({("layer_matmul", Gpu(0)): -1.0})):
+        assert list(training.rates(other)) == []
 
 
 # --- parallel training ---
@@ -214,8 +207,7 @@ def test_efficiencies_are_bars_by_arm_way_and_accumulation() -> None:
         way("default", "ddp", 1.0, 0.9),
         way("p2p_off", "ddp", 1.0, 0.6),
     )
-    found = training.parallel([parallel(*rows), layers(LAYER)], ENGLISH)
-    assert found is not None
+    found = known(training.parallel([parallel(*rows), layers(LAYER)], ENGLISH))
     assert (found.ways, found.width) == (("ddp", "zero2"), 200)
     first, second = found.arms
     assert (first.name, first.least, first.most) == ("as the machine comes", "0.9", "1.5")
@@ -226,6 +218,11 @@ def test_efficiencies_are_bars_by_arm_way_and_accumulation() -> None:
     ]
     assert first.bars[0].title == "ddp, 1 accumulated: 0.9"
     assert (second.name, [bar.y for bar in second.bars]) == ("P2P off", [50.0])
+    many = parallel(*(way(f"arm {n}", "tp", 1.0, 0.9) for n in range(9)))
+    assert [arm.name for arm in known(training.parallel([many], ENGLISH)).arms] == [
+        "arm 0",
+        "arm 1",
+    ]
 
 
 @each(
@@ -243,39 +240,45 @@ def test_what_is_no_efficiency_is_not_drawn(row: Row) -> None:
     assert training.parallel([parallel(row)], ENGLISH) is None
 
 
-def test_few_arms_are_drawn() -> None:
-    rows = [way(f"arm {n}", "tp", 1.0, 0.9) for n in range(9)]
-    found = training.parallel([parallel(*rows)], ENGLISH)
-    assert found is not None
-    assert [arm.name for arm in found.arms] == ["arm 0", "arm 1"]
-
-
 # --- digests ---
 
 
-def test_digests_are_compared() -> None:
-    (alone,) = training.digests([digests(DIGEST)], ENGLISH)
-    assert (alone.text, alone.bad) == ("bfloat16, 50 steps: gpu0 ended in weights cc", False)
-    (same,) = training.digests([digests(DIGEST), digests(DIGEST, gpu=Gpu(1))], ENGLISH)
-    assert same.text == "bfloat16, 50 steps: gpu0, gpu1 ended in the same bits, weights cc"
-    odd = (*DIGEST[:3], "aa", "b2", "c2", 5.9)
-    (other,) = training.digests(
-        [digests(DIGEST), digests(DIGEST, gpu=Gpu(1)), digests(odd, gpu=Gpu(2))], ENGLISH
-    )
-    assert other.bad
-    assert other.text == (
-        "bfloat16, 50 steps: the GPUs differ in gradients, weights; weights of gpu0, gpu1: cc; "
-        "gpu2: c2"
-    )
+ODD_BITS = (*DIGEST[:3], "aa", "b2", "c2", 5.9)
+OTHERS = (("tf32", *DIGEST[1:5], "dd", 1.0), ("bfloat16", 20.0, *DIGEST[2:5], "ee", 1.0))
 
 
-def test_runs_of_other_formats_and_lengths_are_not_compared() -> None:
-    rows = (DIGEST, ("tf32", *DIGEST[1:5], "dd", 1.0), ("bfloat16", 20.0, *DIGEST[2:5], "ee", 1.0))
-    assert [one.bad for one in training.digests([digests(*rows), layers(LAYER)], ENGLISH)] == [
-        False,
-        False,
-        False,
-    ]
+@each(
+    "tables, texts, bad",
+    [
+        ([digests(DIGEST)], ["bfloat16, 50 steps: gpu0 ended in weights cc"], False),
+        (
+            [digests(DIGEST), digests(DIGEST, gpu=Gpu(1))],
+            ["bfloat16, 50 steps: gpu0, gpu1 ended in the same bits, weights cc"],
+            False,
+        ),
+        (
+            [digests(DIGEST), digests(DIGEST, gpu=Gpu(1)), digests(ODD_BITS, gpu=Gpu(2))],
+            [
+                "bfloat16, 50 steps: the GPUs differ in gradients, weights; weights of "
+                "gpu0, gpu1: cc; gpu2: c2"
+            ],
+            True,
+        ),
+        (
+            [digests(DIGEST, *OTHERS), layers(LAYER)],
+            [
+                "bfloat16, 50 steps: gpu0 ended in weights cc",
+                "tf32, 50 steps: gpu0 ended in weights dd",
+                "bfloat16, 20 steps: gpu0 ended in weights ee",
+            ],
+            False,
+        ),
+    ],
+    told=["alone", "the same", "another", "other formats and lengths are not compared"],
+)
+def test_digests_are_compared(tables: list[Table], texts: list[str], bad: bool) -> None:
+    found = training.digests(tables, ENGLISH)
+    assert [(one.text, one.bad) for one in found] == [(text, bad) for text in texts]
 
 
 # --- the page ---
@@ -301,7 +304,9 @@ def test_it_is_on_the_page_and_not_among_the_tables() -> None:
     shown = render.render(page_of(*every_table()))
     assert_inert(shown)
     tree = pages.page(shown)
-    section = tree.get_element_by_id("training").getparent()
+    section, capacity = (
+        tree.get_element_by_id(name).getparent() for name in ("training", "capacity")
+    )
     labels = section.xpath(".//svg/@aria-label")
     assert [label.partition(":")[0] for label in labels] == ["as the machine comes", "P2P off"]
     assert [pages.words(one) for one in section.iter("caption")][1:] == [
@@ -314,6 +319,25 @@ def test_it_is_on_the_page_and_not_among_the_tables() -> None:
     ]
     assert "ended in the same bits" in pages.words(section)
     assert not tree.xpath("//*[@id='tables']")
+    told = pages.words(capacity)
+    assert "2 x NVIDIA GeForce RTX 4090" in told
+    assert "measured: layer_matmul of gpu0" in told
+    assert "rigproof capacity RUN --parameters 13B" in told
+    stages = [pages.words(one) for one in capacity.xpath(".//tbody/tr/th")]
+    assert stages == ["none", "ZeRO-1", "ZeRO-2", "ZeRO-3"]
+    chinese = render.render(page_of(*every_table()), language=languages.language("zh-CN"))
+    for name, text in (("training", "并行训练相对于单块 GPU 的效率"), ("capacity", "训练天数")):
+        assert text in pages.words(pages.page(chinese).get_element_by_id(name).getparent())
+
+
+def test_what_is_not_known_has_no_section() -> None:
+    shown = render.render(page_of(layers((*LAYER, 1.0), more=("another",))))
+    tables = pages.page(shown).get_element_by_id("tables").getparent()
+    assert "train_layers" in pages.words(tables), "of another version"
+    bare = samples.run(journals.bodies(journals.plan()))
+    for run in (bare, samples.seen(bare, msgspec.to_builtins(gpu_machine.machine()))):
+        tree = pages.page(render.render(run))
+        assert not tree.xpath("//*[@id='training' or @id='capacity']")
 
 
 def test_a_recorded_training_is_on_the_page(tmp_path: Path) -> None:
@@ -339,32 +363,7 @@ def test_a_recorded_training_is_on_the_page(tmp_path: Path) -> None:
     assert "measured: step_neo of gpu0, the least of 2" in card
 
 
-def test_a_table_of_another_version_stays_among_the_tables() -> None:
-    shown = render.render(page_of(layers((*LAYER, 1.0), more=("another",))))
-    tables = pages.page(shown).get_element_by_id("tables").getparent()
-    assert "train_layers" in pages.words(tables)
-
-
-def test_the_capacity_card_is_on_the_page() -> None:
-    tree = pages.page(render.render(page_of()))
-    section = tree.get_element_by_id("capacity").getparent()
-    told = pages.words(section)
-    assert "2 x NVIDIA GeForce RTX 4090" in told
-    assert "measured: layer_matmul of gpu0" in told
-    assert "rigproof capacity RUN --parameters 13B" in told
-    assert [pages.words(one) for one in section.xpath(".//tbody/tr/th")] == [
-        "none",
-        "ZeRO-1",
-        "ZeRO-2",
-        "ZeRO-3",
-    ]
-
-
-def test_a_run_without_training_has_neither_section() -> None:
-    bare = samples.run(journals.bodies(journals.plan()))
-    for run in (bare, samples.seen(bare, msgspec.to_builtins(gpu_machine.machine()))):
-        tree = pages.page(render.render(run))
-        assert not tree.xpath("//*[@id='training' or @id='capacity']")
+NUMBERS = (nan, inf, -inf, -1.0, 0.0, 1e300, 5e-324)
 
 
 def with_text(table: Table, text: str) -> Table:
@@ -376,24 +375,24 @@ def with_text(table: Table, text: str) -> Table:
     return replace(table, check=text, rows=tuple(rows))
 
 
-@each("text", ["<script>alert(1)</script>", '"><img onload=x>', "{{ 7 * 7 }}", "\x00\x1b[31m"])
-def test_hostile_text_is_inert(text: str) -> None:
-    shown = render.render(page_of(*(with_text(table, text) for table in every_table())))
-    assert_inert(shown)
-    assert pages.page(shown).xpath("//*[@id='training']//following-sibling::figure")
-
-
-def test_hostile_numbers_are_inert() -> None:
-    numbers = (nan, inf, -inf, -1.0, 0.0, 1e300, 5e-324)
-    rows = [way("default", "ddp", value, value) for value in numbers]
-    odd = [(*LAYER[:4], value, value, value) for value in numbers]
-    both = [(*DIGEST[:1], value, value, value, value, value, value) for value in numbers]
-    tables = (parallel(*rows), layers(*odd), digests(*both))
+@each(
+    "tables",
+    [
+        *(
+            [with_text(table, text) for table in every_table()]
+            for text in (
+                "<script>alert(1)</script>",
+                '"><img onload=x>',
+                "{{ 7 * 7 }}",
+                "\x00\x1b[31m",
+            )
+        ),
+        [
+            parallel(*(way("default", "ddp", value, value) for value in NUMBERS)),
+            layers(*((*LAYER[:4], value, value, value) for value in NUMBERS)),
+            digests(*((*DIGEST[:1], *[value] * 6) for value in NUMBERS)),
+        ],
+    ],
+)
+def test_hostile_text_and_numbers_are_inert(tables: list[Table]) -> None:
     assert_inert(render.render(page_of(*tables)))
-
-
-def test_the_page_in_chinese() -> None:
-    shown = render.render(page_of(*every_table()), language=languages.language("zh-CN"))
-    tree = pages.page(shown)
-    for name, text in (("training", "并行训练相对于单块 GPU 的效率"), ("capacity", "训练天数")):
-        assert text in pages.words(tree.get_element_by_id(name).getparent())

@@ -158,32 +158,21 @@ def test_the_inventory_is_printed_harmlessly(
     assert json.loads(data)["name"] == "G\u015b\xae"
 
 
-def test_the_summary_of_the_inventory_is_printed_harmlessly(
-    call: Call, monkeypatch: pytest.MonkeyPatch
+def test_a_summary_a_drafted_file_and_a_build_are_told_harmlessly(
+    call: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = hostile.EVERYTHING
     link = NetworkLink(name, None, name, None, None, True, None, None)
     found = dataclasses.replace(observation.NOTHING, links=(link,))
     monkeypatch.setattr(inventory, "observe", lambda: found)
-    code, out, err = call("inventory")
-    assert (code, err) == (0, "")
-    assert_harmless(out)
-    assert any(line.startswith("network ") for line in out.splitlines())
-
-
-def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inventory, "observe", lambda: observation.NOTHING)
     monkeypatch.setattr(draft, "write", lambda found, path, filesystems: None)
-    code, out, err = call(
-        "inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING)
-    )
-    assert (code, err) == (0, "")
-    assert_harmless(out)
-    assert out.count("\n") == 1
-
-
-def test_what_a_build_prints_is_told_harmlessly(capsys: pytest.CaptureFixture[str]) -> None:
-    image._say(hostile.EVERYTHING)
+    file = re.sub("[\0\ud800-\udfff]", "", name)
+    for typed, said in ((["inventory"], "network "), (["inventory", "--write", file], "")):
+        code, out, err = call(*typed)
+        assert (code, err) == (0, "")
+        assert_harmless(out)
+        assert [line for line in out.splitlines() if line.startswith(said)]
+    image._say(name)
     assert_harmless(capsys.readouterr().err)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import hostile
 import journals
 import jsonschema
 import pytest
@@ -17,7 +17,6 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from test_junit import HOSTILE
 from thoroughness import examples
 
 from acceptance.core.parts import Gpu
@@ -84,30 +83,20 @@ REAL: dict[str, Callable[[], bytes]] = {
 # --- the schema ---
 
 
-def test_the_published_schema_is_that_of_this_version() -> None:
-    made = subprocess.run(
-        [sys.executable, "-m", "acceptance.reports.verdict_json"], capture_output=True, check=True
-    )
-    assert made.stdout == PUBLISHED.read_bytes(), (
+def test_the_published_schema_is_that_of_this_version_and_tells_its_number() -> None:
+    assert verdict_json.text() == PUBLISHED.read_text(encoding="utf-8"), (
         "renew it: python -m acceptance.reports.verdict_json > docs/verdict.schema.json"
     )
-
-
-def test_the_schema_is_one_and_tells_its_number() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert SCHEMA["$id"] == f"urn:rigproof:verdict:{verdict_json.SCHEMA}"
     assert SCHEMA["properties"]["schema"]["enum"] == [verdict_json.SCHEMA]
     told = (PUBLISHED.parent / "verdict.md").read_text(encoding="utf-8")
-    assert f"| {verdict_json.SCHEMA} | " in told, (
-        "what has changed is told to those who read the file"
-    )
+    assert f"| {verdict_json.SCHEMA} | " in told, "what has changed is told to its readers"
 
 
 def test_every_shape_is_closed_and_said() -> None:
-    shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 25
-    for shape in shapes:
+    for shape in (SCHEMA, *SCHEMA["$defs"].values()):
         assert shape["description"]
         if "enum" in shape:
             assert shape["enum"] == sorted(Unmeasured)
@@ -122,36 +111,30 @@ def test_every_shape_is_closed_and_said() -> None:
 def test_its_shape() -> None:
     content = read(verdict_json.render(samples.mixed()))
     assert list(content) == KEYS
-    assert content["schema"] == verdict_json.SCHEMA == 7
-    assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
+    assert (content["schema"], content["verdict"], content["exit_code"]) == (7, "FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
     first, lost = content["violations"]
     assert first["note"] == samples.LOOKED
     assert set(first) >= TAUGHT
-    assert first["symptom"].startswith("The PCI bus shows another number")
     assert [set(cause) for cause in first["causes"]] == [{"what", "tell"}] * 5
-    assert first["next"] == "lspci -D -nn -d 10de:"
+    assert (first["next"], "event" in first) == ("lspci -D -nn -d 10de:", False)
+    assert (first["check"], first["code"]) == ("gpu.present", "outside_limit")
     assert (lost["event"], lost["action"], set(lost) >= TAUGHT) == ("xid.79", "reseat it", True)
-    assert (
-        content["violations"][0]["text"]
-        == "gpu_count on machine: measured 0, limit = 1; basis: declared"
-    )
-    assert [row["check"] for row in content["violations"]] == ["gpu.present", "cpu.burn"]
-    assert content["violations"][1]["quote"] == "NVRM: Xid 79"
-    assert {row["check"] for row in content["unjudged"]} == {
-        "run",
-        "cpu.burn",
-        "cpu.last",
-        "kernel_log.during_run",
-    }
-    assert [row["check"] for row in content["warnings"]] == ["memory.bandwidth"]
-    assert [row["check"] for row in content["waivers"]] == ["storage.health"]
-    assert content["notes"] == [
-        "the kernel log was not followed: no rights",
-        "storage was waived whole: no value of it was held against its limit without a waiver",
-        "journal-load.jsonl ends in half a line, which was dropped: '{'",
-    ]
+    assert (lost["check"], lost["quote"]) == ("cpu.burn", "NVRM: Xid 79")
+    assert {name: {row["check"] for row in content[name]} for name in CHECKED} == CHECKED
+    assert len(content["notes"]) == 3
     assert content["provenance"] == {**samples.PROVENANCE, "machine_id": "machine-1"}
+    first["causes"] = [{"what": "a dead card"}]
+    READER.validate(content)
+    first["causes"] = [{"what": "a dead card", "tell": ""}]
+    assert not READER.is_valid(content), "what is not known of a cause is absent"
+
+
+CHECKED = {
+    "unjudged": {"run", "cpu.burn", "cpu.last", "kernel_log.during_run"},
+    "warnings": {"memory.bandwidth"},
+    "waivers": {"storage.health"},
+}
 
 
 def test_the_board_is_named_where_its_serial_could_be_read() -> None:
@@ -163,10 +146,10 @@ def test_the_board_is_named_where_its_serial_could_be_read() -> None:
 
 
 def test_what_is_not_known_is_absent() -> None:
-    content = read(verdict_json.render(samples.mixed()))
+    data = verdict_json.render(samples.mixed())
     figures = {
         figure["component"]: figure
-        for check in content["checks"]
+        for check in read(data)["checks"]
         for figure in check["measurements"]
     }
     assert figures["memory"] == {
@@ -179,23 +162,11 @@ def test_what_is_not_known_is_absent() -> None:
         "value": 11.0,
         "limit": {"unit": "GB/s", "basis": "half of the peak", "low": 10.0, "warn_low": 12.0},
     }
+    core = figures["core:1"]
+    assert core["unlimited"] == "no limit can be"
+    assert not {"serial", "limit"} & set(core)
     assert "value" not in figures["disk:vda"]
-    assert "serial" not in figures["core:1"]
-    assert (figures["core:1"]["unlimited"], "limit" in figures["core:1"]) == (
-        "no limit can be",
-        False,
-    )
-    assert b"null" not in verdict_json.render(samples.mixed())
-
-
-def test_a_pass() -> None:
-    content = read(verdict_json.render(samples.passing()))
-    assert (
-        content["verdict"],
-        content["exit_code"],
-        content["violations"],
-        content["unjudged"],
-    ) == ("PASS", 0, [], [])
+    assert b"null" not in data
 
 
 def test_a_shortened_run_says_what_is_less() -> None:
@@ -210,34 +181,33 @@ def test_a_shortened_run_says_what_is_less() -> None:
 
 def test_a_run_without_a_plan_has_the_same_shape() -> None:
     content = read(REAL["unreadable"]())
-    assert (content["schema"], content["verdict"], content["exit_code"]) == (
+    told = {"text": "nothing was measured"}
+    row = {"check": "run", **told, "code": "unreadable", "values": told}
+    assert (content["schema"], content["verdict"], content["exit_code"], content["unjudged"]) == (
         verdict_json.SCHEMA,
         "UNJUDGED",
         3,
+        [row],
     )
-    told = "nothing was measured"
-    values = {"text": told}
-    assert content["unjudged"] == [
-        {"check": "run", "text": told, "code": "unreadable", "values": values}
-    ]
     assert list(content) == [*KEYS[:12], "headline"]
+    after = read(closed())
+    assert after["verdict"] == "FAIL"
+    assert "the machine was started again" in {row["text"] for row in after["unjudged"]}
+    passed = read(REAL["PASS"]())
+    assert [passed[name] for name in ("verdict", "exit_code", "violations", "unjudged")] == [
+        "PASS",
+        0,
+        [],
+        [],
+    ]
 
 
-def test_a_run_that_a_later_start_closed() -> None:
-    content = read(closed())
-    assert content["verdict"] == "FAIL"
-    assert "the machine was started again" in {row["text"] for row in content["unjudged"]}
-
-
-@each("text", [text for text in HOSTILE if len(text) < 1000 and "\ud800" not in text])
+@each("text", hostile.FRAGMENTS)
 def test_hostile_text_is_kept_as_it_is(text: str) -> None:
     """Programs read it: JSON escapes what it must, and the text stays what the journal holds."""
     content = read(verdict_json.render(samples.hostile(text)))
-    assert content["provenance"]["machine"] == text
-
-
-def test_what_is_no_unicode_fits_too() -> None:
-    read(verdict_json.render(samples.hostile("\ud800 lone")))
+    kept = text.encode("utf-8", "replace").decode()
+    assert content["provenance"]["machine"] == (text if kept == text else mock.ANY)
 
 
 @settings(max_examples=examples(60))
@@ -322,38 +292,18 @@ def test_what_is_wrong_is_refused(which: str, change: Callable[[Content], object
         READER.validate(content)
 
 
-def test_what_a_finding_teaches_stands_apart() -> None:
-    missing, event = read(REAL["FAIL"]())["violations"]
-    assert {"symptom", "causes", "next", "shows", "vendor"} <= set(missing)
-    assert len(missing["causes"]) >= 2
-    assert all(set(cause) <= {"what", "tell"} for cause in missing["causes"])
-    assert "event" not in missing
-    assert (event["event"], event["action"]) == ("xid.79", "reseat it")
-
-
-def test_what_is_not_known_of_a_cause_is_absent() -> None:
-    content = read(REAL["FAIL"]())
-    content["violations"][0]["causes"] = [{"what": "a dead card"}]
-    READER.validate(content)
-    content["violations"][0]["causes"] = [{"what": "a dead card", "tell": ""}]
-    assert not READER.is_valid(content)
-
-
 def test_a_fault_that_two_checks_see_is_one_violation_and_the_other_is_kept_whole() -> None:
     """The check after the load measures what the one before it did."""
+    before, after = "link.before", "link.after"
     made = journals.plan(
-        journals.check("link.before", session="host-before"),
-        journals.check("link.after", session="host-after"),
+        journals.check(before, session="host-before"), journals.check(after, session="host-after")
     )
     whole = journals.bodies(made, {("copy", Gpu(0)): 50.0})
     content = read(verdict_json.render(samples.run(whole)))
-    (row,) = content["violations"]
-    (again,) = content["duplicates"]
-    assert (row["check"], row["values"]["also_in"]["items"]) == ("link.before", ["link.after"])
-    assert (again["check"], again["values"]["counted_in"]) == ("link.after", "link.before")
+    ((row,), (again,)) = content["violations"], content["duplicates"]
+    assert (row["check"], row["values"]["also_in"]["items"]) == (before, [after])
+    assert (again["check"], again["values"]["counted_in"]) == (after, before)
     assert again["measurement"] == row["measurement"]
     assert [one["outcome"] for one in content["checks"]] == ["fail", "fail"]
-    assert [one.check for one in verdict_json.read(json.dumps(content).encode()).failures] == [
-        "link.before",
-        "link.after",
-    ]
+    failures = verdict_json.read(json.dumps(content).encode()).failures
+    assert [one.check for one in failures] == [before, after]

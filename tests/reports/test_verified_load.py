@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import journals
-import pytest
 import samples
+from cases import each
+from known import known
 from msgspec.structs import replace
 
 from acceptance.core.limit import GIB
@@ -41,43 +42,47 @@ def run(tested_gib: float = 4.0, share: float = 0.95) -> Run:
     return samples.seen(samples.run(journals.bodies(PLAN, values)))
 
 
-def test_the_seconds_of_each_part_are_those_of_its_checks() -> None:
-    assert verified_load.load_times(run()) == (
-        LoadTime(GPUS, 6.0, 6.0, 110.0),
-        LoadTime(CPU, 1.0, 1.0, 90.0),
-        LoadTime(MEMORY, 10.0, 10.0, 60.0),
-    )
+BODIES = journals.bodies(PLAN)
+CPU_LOAD, MEMORY_LOAD = LoadTime(CPU, 1.0, 1.0, 90.0), LoadTime(MEMORY, 10.0, 10.0, 60.0)
 
 
-def test_a_check_that_did_not_end_has_verified_nothing() -> None:
-    cut = [
-        body for body in journals.bodies(PLAN) if getattr(body, "check", None) != "vram.patterns"
-    ]
-    gpus, *_ = verified_load.load_times(samples.run(cut))
-    assert (gpus.seconds, gpus.planned) == (1.0, 6.0)
+@each(
+    "found, times",
+    [
+        (run(), (LoadTime(GPUS, 6.0, 6.0, 110.0), CPU_LOAD, MEMORY_LOAD)),
+        (
+            samples.run([one for one in BODIES if getattr(one, "check", None) != "vram.patterns"]),
+            (LoadTime(GPUS, 1.0, 6.0, 110.0), CPU_LOAD, MEMORY_LOAD),
+        ),
+        (samples.run(journals.bodies(journals.plan())), ()),
+    ],
+    told=["of its checks", "one that did not end has verified nothing", "a plan of nothing"],
+)
+def test_the_seconds_of_each_part(found: Run, times: tuple[LoadTime, ...]) -> None:
+    assert verified_load.load_times(found) == times
 
 
-def test_a_plan_that_verifies_nothing_has_no_times() -> None:
-    assert verified_load.load_times(samples.run(journals.bodies(journals.plan()))) == ()
+TOTAL, CARD_SHARE = known(run().inventory.memory.total_bytes), MemoryShare(Gpu(0), 0.95)
 
 
-def test_the_share_of_each_memory_is_what_was_measured() -> None:
-    total = run().inventory.memory.total_bytes
-    assert total is not None
-    assert list(verified_load.tested_memory(run())) == [
-        MemoryShare(MEMORY, 4.0 * GIB / total, 4.0, 128.0),
-        MemoryShare(Gpu(0), 0.95),
-    ]
-
-
-@pytest.mark.parametrize("value", [-1.0, math.inf, math.nan])
-def test_what_is_no_amount_is_no_share(value: float) -> None:
-    assert list(verified_load.tested_memory(run(value, value))) == []
-
-
-def test_ram_whose_size_is_not_known_has_no_share() -> None:
-    unseen = samples.run(journals.bodies(PLAN, {("memory_tested", MEMORY): 4.0}))
-    assert [one.component for one in verified_load.tested_memory(unseen)] == [Gpu(0)]
+@each(
+    "found, shares",
+    [
+        (run(), [MemoryShare(MEMORY, 4.0 * GIB / TOTAL, 4.0, 128.0), CARD_SHARE]),
+        *((run(value, value), []) for value in (-1.0, math.inf, math.nan)),
+        (
+            samples.run(
+                journals.bodies(
+                    PLAN, {("memory_tested", MEMORY): 4.0, ("vram_tested", Gpu(0)): 0.95}
+                )
+            ),
+            [CARD_SHARE],
+        ),
+    ],
+    told=["measured", *("no amount",) * 3, "RAM of no known size"],
+)
+def test_the_share_of_each_memory(found: Run, shares: list[MemoryShare]) -> None:
+    assert list(verified_load.tested_memory(found)) == shares
 
 
 def test_programs_and_people_are_told_the_same() -> None:

@@ -98,27 +98,31 @@ def test_what_is_no_entry_is_refused_with_its_line(tmp_path: Path, text: str, to
     assert str(caught.value).startswith(f"xx/LC_MESSAGES/rigproof.po: {told}")
 
 
+ENTRY = 'msgid "a"\nmsgstr "ä"\n'
+
+
 @each(
-    "header",
+    "content, told",
     [
-        '"a"\n',  # of no field
-        HEADER.replace("plural=0", "plural=n**9"),
-        HEADER.replace("plural=0", "0"),
-        HEADER.replace("utf-8", "latin-99"),
-        "",  # ASCII, then
+        (None, r"\(No such file or directory\): install rigproof"),
+        (b"# a comment\n", "line 0: an entry is not whole"),
+        (b"\xff", "utf-8"),
+        *(
+            (f"{header}{ENTRY}".encode(), "")
+            for header in (
+                '"a"\n',  # of no field
+                HEADER.replace("plural=0", "plural=n**9"),
+                HEADER.replace("plural=0", "0"),
+                HEADER.replace("utf-8", "latin-99"),
+                "",  # ASCII, then
+            )
+        ),
     ],
 )
-def test_a_wrong_header_is_refused(tmp_path: Path, header: str) -> None:
-    with pytest.raises(SetupError, match=r"^xx/LC_MESSAGES/rigproof\.po: "):
-        po_file.read(written(tmp_path, header + 'msgid "a"\nmsgstr "ä"\n'))
-
-
-def test_a_file_that_is_missing_or_no_text_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"\(No such file or directory\): install rigproof"):
-        po_file.read(tmp_path / "rigproof.po")
-    path = written(tmp_path, "# a comment\n")
-    with pytest.raises(SetupError, match="line 0: an entry is not whole"):
-        po_file.read(path)
-    path.write_bytes(b"\xff")
-    with pytest.raises(SetupError, match="utf-8"):
+def test_a_file_that_is_none_or_has_a_wrong_header_is_named(
+    tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    path = written(tmp_path, "")
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(SetupError, match=rf"^xx/LC_MESSAGES/rigproof\.po: .*{told}"):
         po_file.read(path)
