@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.core.collection import LOAD_SESSIONS, segment_of
+from acceptance.core.plan import LOAD_SESSIONS, segment_of
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.journal import reader
 

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.core.collection import LOAD_SESSIONS, PHASES, segment_of
 from acceptance.core.evidence import ToolRan
+from acceptance.core.plan import LOAD_SESSIONS, PHASES, segment_of
 from acceptance.core.record import CheckStarted, SessionEnded
 from acceptance.journal import reader
 from acceptance.process import reaper

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.limit import number
-from acceptance.core.plan import Plan
+from acceptance.core.plan import GPU_LOAD, HOST_LOAD, Plan, Session
 from acceptance.history import noise
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import run_folder

@@ -20,13 +20,12 @@ from journals import entries
 from synthetic_machines import DISK, SENSORS, inventory, planned
 from test_every_limit import planned as planned_whole
 
-from acceptance.core.collection import SESSIONS
-from acceptance.core.criterion import Siblings
 from acceptance.core.evidence import AnyBody
+from acceptance.core.finding import Siblings
 from acceptance.core.fold import fold
-from acceptance.core.judgement import covers
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import Component
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.plan import SESSIONS, Due, Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -37,8 +36,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Verdict, covers
 from acceptance.diagnosis.steady_state import spreads
 from acceptance.machine.inventory import CoreGroup, Dimm, Inventory
 from selftest import noise

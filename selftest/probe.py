@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import msgspec
 from faults import Change
 
-from acceptance.core.criterion import Within
+from acceptance.core.finding import Within
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, PlannedCheck
 from selftest import drawn_runs

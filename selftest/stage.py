@@ -30,7 +30,7 @@ from machine_root import sysfs_tree
 from rig import Rig, processes, still_proc, wait_for
 from run_left import Run
 
-from acceptance.core import power_steps
+from acceptance.core import notes
 from acceptance.core.message import Message
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.journal import clock, reader
@@ -440,7 +440,7 @@ def began_s(folder: Path, reboot: Reboot) -> float | None:
         began = {one.body.check: one.boot_s for one in found if isinstance(one.body, CheckStarted)}
         running = set(unfinished.running_checks(found))
         return max(began[one] for one in reboot.during) if running >= set(reboot.during) else None
-    spans = [span for steps in power_steps.steps_by_check(found) for span in steps]
+    spans = [span for steps in notes.steps_by_check(found) for span in steps]
     last = spans[-1].step if spans else None
     is_it = isinstance(last, Message) and reboot.step in words.message(last)
     return spans[-1].began_s if is_it else None

@@ -28,13 +28,11 @@ import pytest
 from msgspec.structs import replace
 from runs import MACHINE, digest, known_provenance, machine_root
 
-from acceptance.core.collection import Session
 from acceptance.core.evidence import Scratch
-from acceptance.core.limit_set import LimitSet
+from acceptance.core.finding import Waiver
 from acceptance.core.message import Message
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import LimitSet, Plan, PlannedCheck, Session
 from acceptance.core.record import Body, CheckEnded
-from acceptance.core.waiver import Waiver
 from acceptance.expect.collected import CollectedCheck
 from acceptance.journal import provenance, segment
 from acceptance.machine.inventory import Inventory

@@ -9,11 +9,10 @@ from typing import Literal
 from msgspec.structs import replace
 
 from acceptance.core import plain_text
-from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.finding import Finding
 from acceptance.core.load_xid import Grade, moment_s, works_on
 from acceptance.core.message import Listed, Message, Quantity, Values, known, translatable
-from acceptance.core.plan import Plan
+from acceptance.core.plan import GPU_LOAD, HOST_LOAD, Plan, Session
 from acceptance.core.record import HARMFUL, Entry, Event
 from acceptance.core.spans import CheckSpans
 

@@ -2,34 +2,152 @@
 
 A pure function; every report is a view of its result. It trusts no summary: each value is compared
 with the plan's limit again, whatever the session said of it. A planned measurement that the journal
-does not contain is not a pass.
+does not contain is not a pass. Some findings are about a run as a whole: missing sessions,
+unplanned checks, a missing end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from acceptance.core import foreign_process, load_xid, repeat, whole_run
+from acceptance.core import foreign_process, load_xid, repeat
 from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of, with_first
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.judgement import judge
-from acceptance.core.message import Message, Single, Text, known
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.message import Message, Single, Text, Value, known
+from acceptance.core.plan import REPEAT_SESSION, SESSIONS, Plan, PlannedCheck, SessionName
 from acceptance.core.record import (
     Body,
     CheckEnded,
     CheckStarted,
     Entry,
     Event,
+    ForeignProcess,
     Measured,
+    Note,
     Postponed,
+    RunClosed,
     RunEnded,
     RunStarted,
+    SessionEnded,
+    SessionStarted,
     Skipped,
     records,
 )
 from acceptance.core.spans import CheckSpans, load_progress, run_seconds
-from acceptance.core.verdict import _RANK, BaselineChanges, CheckResult, Verdict, worst
+from acceptance.core.verdict import _RANK, BaselineChanges, CheckResult, Verdict, judge, worst
+
+
+def run_findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]:
+    """An error for each problem of the run as a whole.
+
+    `stopped` says that a user or a gate ended the run before its plan was done.
+    """
+    told = [Message("gap", {"text": text}) for text in plan.gaps]
+    if not any(check.due for check in plan.checks):
+        told.append(Message("nothing_planned"))
+    for session in (*SESSIONS, REPEAT_SESSION):
+        told += _session_troubles(plan, session, bodies, stopped)
+    told += [
+        Message("trouble", {"text": body.text})
+        for body in bodies
+        if isinstance(body, Note) and body.trouble
+    ]
+    if any(isinstance(body, Postponed) for body in bodies) and not was_abandoned(bodies):
+        told.append(Message("postponed_and_run"))
+    named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
+    ids = {check.id for check in plan.checks}
+    told += [Message("check_not_in_plan", {"name": name}) for name in named if name not in ids]
+    ends = [body for body in bodies if isinstance(body, RunEnded)]
+    if len(ends) != 1 or not ends[0].complete:
+        why = tuple(end.detail for end in ends if not end.complete and end.detail)
+        told.append(Message("run_did_not_end", known(why=why)))
+    told += [
+        Message("run_closed", {"text": body.detail})
+        for body in bodies
+        if isinstance(body, RunClosed)
+    ]
+    return [Finding("error", "run", one.code, one.values) for one in told]
+
+
+def _session_troubles(
+    plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool
+) -> Iterator[Message]:
+    """What is wrong with one session.
+
+    It is due once where the plan has checks for it, and otherwise not at all; a repeat may occur.
+    """
+    share = {check.id for check in plan.checks if check.session == session}
+    begun = [
+        body for body in bodies if isinstance(body, SessionStarted) and body.session == session
+    ]
+    done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
+    if any(
+        (body.digest, body.site_digest) != (plan.digest, plan.site_digest(session))
+        or not share.issubset(body.collection)
+        for body in begun
+    ):
+        yield Message("session_of_another_version", {"session": session})
+    for body in done:
+        if not body.complete:
+            yield Message("session_incomplete", {"session": session, "text": body.detail})
+    if session == REPEAT_SESSION:
+        due = 1 if begun or done else 0
+    else:
+        due = 1 if share else 0
+    said = stopped and not begun and not done  # once, for the whole run
+    if (len(begun) != due or len(done) != due) and not said:
+        times = {"session": session, "began": len(begun), "ended": len(done)}
+        yield Message("session_not_once" if due else "session_not_due", times)
+
+
+def postponement(bodies: Sequence[Body]) -> Postponed | None:
+    """Why the run was postponed or given up: the machine was in use.
+
+    None where the journal has no such record, or several.
+    """
+    postponements = [body for body in bodies if isinstance(body, Postponed)]
+    return postponements[0] if len(postponements) == 1 else None
+
+
+def has_run(bodies: Sequence[Body]) -> bool:
+    """Whether anything of the plan was run."""
+    return any(
+        isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies
+    )
+
+
+def was_abandoned(bodies: Sequence[Body]) -> bool:
+    """Whether a run was given up midway because of a foreign process.
+
+    The journal then has a foreign process on a GPU, the postponement, and the end. A run that is
+    postponed in any other way, and yet ran something, is judged as it is.
+    """
+    kinds = [
+        type(body) for body in bodies if isinstance(body, ForeignProcess | Postponed | RunEnded)
+    ]
+    others = [kind for kind in kinds if kind is not ForeignProcess]
+    ends = [body for body in bodies if isinstance(body, RunEnded)]
+    seen = ForeignProcess in kinds
+    return seen and has_run(bodies) and others == [Postponed, RunEnded] and not ends[0].complete
+
+
+def postponement_finding(night: Postponed, after_s: float | None = None) -> Finding:
+    """The finding of a postponed run, or of one given up after `after_s` seconds.
+
+    It is a skip, and a failure after too many in a row.
+    """
+    values: dict[str, Value] = {
+        "reasons": night.reasons or Message("no_reason"),
+        "in_a_row": night.in_a_row,
+    }
+    if night.in_a_row >= night.most:
+        values["limit"] = night.most - 1
+        return Finding("fail", "run", "postponed_too_often", values, event="postponed")
+    values["most"] = night.most
+    if after_s is None:
+        return Finding("skip", "run", "postponed", values, event="postponed")
+    values["seconds"] = round(after_s)
+    return Finding("skip", "run", "given_up", values, event="postponed")
 
 
 def fold(
@@ -53,9 +171,9 @@ def fold(
     changed = baseline or BaselineChanges()
     evidence = [Finding("error", "run", one.code, one.values) for one in troubles]
     bodies = [entry.body for entry in entries]
-    night = whole_run.postponement(bodies)
-    if night is not None and not whole_run.has_run(bodies):
-        return _skipped(start, night, [whole_run.postponement_finding(night), *evidence])
+    night = postponement(bodies)
+    if night is not None and not has_run(bodies):
+        return _skipped(start, night, [postponement_finding(night), *evidence])
     spans = CheckSpans(entries)
     until_then = load_progress(entries, spans)
     events: dict[str, list[OwnedEvent]] = {}
@@ -99,14 +217,14 @@ def fold(
         for check in plan.checks
     )
     findings = [
-        *whole_run.findings(plan, bodies, stopped is not None),
+        *run_findings(plan, bodies, stopped is not None),
         *event_findings(unowned, "run"),
         *changed.findings,
         *evidence,
     ]
     verdict = _verdict(start, checks, findings, changed=changed.notes)
-    if night is not None and whole_run.was_abandoned(bodies) and verdict.verdict != "FAIL":
-        given_up = whole_run.postponement_finding(night, after_s=run_seconds(entries))
+    if night is not None and was_abandoned(bodies) and verdict.verdict != "FAIL":
+        given_up = postponement_finding(night, after_s=run_seconds(entries))
         return _skipped(start, night, [given_up, *evidence])
     return verdict
 

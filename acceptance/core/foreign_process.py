@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from acceptance.core.collection import LOAD_SESSIONS
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message, Text, Values
 from acceptance.core.parts import Component
-from acceptance.core.plan import PlannedCheck
+from acceptance.core.plan import LOAD_SESSIONS, PlannedCheck
 from acceptance.core.record import Entry, ForeignProcess
 from acceptance.core.spans import CheckSpans
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from acceptance.core.collection import LOAD_SESSIONS
 from acceptance.core.foreign_process import GpuUse, uses
 from acceptance.core.incident import SAME_WITHIN_S
 from acceptance.core.parts import Component
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import LOAD_SESSIONS, Plan, PlannedCheck
 from acceptance.core.record import Entry, Event, GpuUser, SessionEnded, Stopped, Suspicion, records
 
 Grade = Literal["fail", "error"]

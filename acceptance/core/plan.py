@@ -1,22 +1,123 @@
-"""The plan of a run, as types: checks, due measurements, components, limits."""
+"""The plan of a run, as types: checks, due measurements, components, limits. Pure.
+
+With it stand the phases and sessions of a run, the patterns that name checks, what a plan holds of
+a site's own checks (their names, and the digest of their files), and which limits it was made with:
+their version, their digest, and the sheets of the site.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fnmatch
+import hashlib
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from acceptance.core.collection import SITE, Session, SessionName
-from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
+from acceptance.core.finding import Criterion, Plausible, Siblings, Waiver, Within
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import Component
 from acceptance.core.past import Past
-from acceptance.core.site import SiteChecks
-from acceptance.core.waiver import Waiver
+
+Session = Literal["host-before", "gpu-load", "host-load", "load", "host-after", "site"]
+GPU_LOAD: Session = "gpu-load"  # its checks load only GPUs
+HOST_LOAD: Session = "host-load"  # its checks load only processors, RAM and disks
+SITE: Session = "site"  # its checks are the site's own (--checks), on the host
+# The sessions of a phase run side by side; a phase begins when the one before it has ended.
+PHASES: tuple[tuple[Session, ...], ...] = (
+    ("host-before",),
+    (GPU_LOAD, HOST_LOAD),
+    ("load",),
+    ("host-after",),
+    (SITE,),
+)
+SESSIONS: tuple[Session, ...] = tuple(session for phase in PHASES for session in phase)
+# The sessions whose checks load the machine; those of `load` share what they measure, or load all
+# of it.
+LOAD_SESSIONS: tuple[Session, ...] = (GPU_LOAD, HOST_LOAD, "load")
+# Repeats checks of the load sessions whose measurements differed from this machine's earlier
+# nights, alone and after them. No plan contains it.
+REPEAT_SESSION: Literal["load-again"] = "load-again"
+SessionName = Literal[
+    "host-before", "gpu-load", "host-load", "load", "load-again", "host-after", "site"
+]
+
+
+def segment_of(session: SessionName) -> str:
+    """The file name of a session's own segment of the journal."""
+    return f"journal-{session}.jsonl"
+
+
+def earlier_sessions(session: SessionName) -> tuple[Session, ...]:
+    """The sessions that have ended before this one begins; none for a repeat.
+
+    The other session of its own phase is not among them.
+    """
+    phases = iter(PHASES) if session != REPEAT_SESSION else iter(())
+    return tuple(
+        one
+        for phase in itertools.takewhile(lambda phase: session not in phase, phases)
+        for one in phase
+    )
+
+
+def side_by_side(one: SessionName, other: SessionName) -> bool:
+    """Whether these two sessions are of one phase."""
+    return one != other and any({one, other} <= set(phase) for phase in PHASES)
+
+
+def matches_patterns(check_id: str, patterns: Sequence[str]) -> bool:
+    """Whether a pattern of `--only` matches this check.
+
+    A pattern is an id, a subject, an id without its parameter, or a shell pattern.
+    """
+    return any(
+        check_id == pattern
+        or check_id.startswith((pattern + ".", pattern + "["))
+        or fnmatch.fnmatchcase(check_id, pattern)
+        for pattern in patterns
+    )
+
+
+# Shipped checks and measurements never have these names (tests/core/test_site.py), so no update of
+# rigproof can take the name of a site's check or measurement.
+SUBJECT = "site"  # of the ids of its checks: site.<file>.<function>
+PREFIX = "site_"  # of the names of its measurements
+FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)  # of a file with checks, less .py
+MEASUREMENT = re.compile(r"site_[a-z0-9][a-z0-9_]{0,63}", re.ASCII)
+
+
+class FamilyFile(msgspec.Struct, frozen=True):
+    """A TOML file of the site: its name, and its text as the run had it."""
+
+    name: str
+    text: str
+
+
+class SiteChecks(msgspec.Struct, frozen=True):
+    """The site's own checks of a run.
+
+    `folder` is where they were, `digest` the `folder_digest` of its files. `families` are its TOML
+    files: what a report says of a measurement of theirs must come from the run itself.
+    """
+
+    folder: str
+    digest: str
+    families: tuple[FamilyFile, ...]
+
+
+def folder_digest(files: Mapping[str, bytes]) -> str:
+    """SHA-256 over the name and the content of every file, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
 
 Scope = Literal["full", "partial"]
 MOST_LOADS = 3  # that a sentence names
@@ -182,3 +283,46 @@ class Plan(msgspec.Struct, frozen=True):
     def site_digest(self, session: SessionName) -> str | None:
         """The digest of the site's checks that a session runs; None for a session of our own."""
         return self.site.digest if self.site is not None and session == SITE else None
+
+
+class SiteSheet(msgspec.Struct, frozen=True):
+    """A GPU or disk sheet of the site.
+
+    `file` is its path in the site's folder ("models/x.toml"), `text` its whole content with the
+    SHA-256 `sha256`, so that sessions and reports use the very sheet of the plan. `replaces` says
+    that it stands in for rigproof's own sheet of that model.
+    """
+
+    file: str
+    model: str
+    sha256: str
+    text: str
+    replaces: bool
+
+
+class LooserLimit(msgspec.Struct, frozen=True):
+    """A limit that is looser by the site's sheets than by rigproof's own.
+
+    Of `kind` "ceiling" it is the most that is possible. `limit` is None where there is none any
+    more.
+    """
+
+    measurement: str
+    component: Component
+    kind: Literal["limit", "ceiling"]
+    own: Limit
+    limit: Limit | None = None
+
+
+class LimitSet(msgspec.Struct, frozen=True):
+    """All that limits come from, but for the machine file, in one run.
+
+    `version` is that of rigproof's own limits, `digest` the SHA-256 over these and the `sheets` of
+    the site, which are from `folder`.
+    """
+
+    version: str
+    digest: str
+    folder: str | None = None
+    sheets: tuple[SiteSheet, ...] = ()
+    looser: tuple[LooserLimit, ...] = ()

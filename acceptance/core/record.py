@@ -1,4 +1,7 @@
-"""The records of a journal that a verdict is made of: what happened in a run, in order."""
+"""The records of a journal that a verdict is made of: what happened in a run, in order.
+
+With them stands what a machine file declares, as values by key.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,30 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from acceptance.core.collection import SessionName
-from acceptance.core.declared import Declared
 from acceptance.core.limit import GIB
-from acceptance.core.limit_set import LimitSet
-from acceptance.core.message import Message, Text, Texts, Value
+from acceptance.core.message import Message, Text, Texts, Unmeasured, Value
 from acceptance.core.parts import Component
-from acceptance.core.plan import Plan
-from acceptance.core.unmeasured import Unmeasured
+from acceptance.core.plan import LimitSet, Plan, SessionName
+
+Fact = bool | int | float | str
+
+
+class OwnLimit(msgspec.Struct, frozen=True):
+    """A limit of the machine file's own; without `component` it is of every one."""
+
+    measurement: str
+    unit: str
+    component: str | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """The declared facts by key (`gpus`, `gpu0.model`), and limits; none without a machine file."""
+
+    facts: dict[str, Fact] = {}
+    limits: tuple[OwnLimit, ...] = ()
+
 
 Outcome = Literal["pass", "fail", "error", "skip"]
 Severity = Literal["fatal", "error", "warning", "info"]

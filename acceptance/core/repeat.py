@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 
-from acceptance.core.collection import REPEAT_SESSION, segment_of
 from acceptance.core.finding import DRIFT, Finding, FindingKind
-from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message, Text
+from acceptance.core.plan import REPEAT_SESSION, segment_of
 from acceptance.core.record import CheckEnded, CheckStarted, Entry
+from acceptance.core.verdict import Judgement
 
 SEGMENT = segment_of(REPEAT_SESSION)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from acceptance.core.collection import segment_of
 from acceptance.core.message import Text
+from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,

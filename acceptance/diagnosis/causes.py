@@ -15,7 +15,6 @@ from typing import Literal
 
 from acceptance.core.advice import Condition, LikelyCause, Side, Whose
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message, Value
 from acceptance.core.parts import (
     CPU,
@@ -30,7 +29,7 @@ from acceptance.core.parts import (
     Socket,
 )
 from acceptance.core.record import Event
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Judgement, Verdict
 from acceptance.diagnosis import note_rules
 
 Standing = Literal["confirmed", "open", "excluded"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from acceptance.core.finding import DRIFT, RUN, Finding, FindingKind
-from acceptance.core.unmeasured import Unmeasured
+from acceptance.core.message import Unmeasured
 from acceptance.expect.measurements import Measurement
 
 _KINDS: tuple[FindingKind, ...] = ("fail", "error", "skip", "warn", "waived")

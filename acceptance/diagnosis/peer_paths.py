@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Component, Pair
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis.transports import PairLinks
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.thresholds import thresholds

@@ -8,9 +8,14 @@ from typing import Literal
 import msgspec
 
 from acceptance.core import nearest
-from acceptance.core.collection import LOAD_SESSIONS, Session, earlier_sessions, matches_patterns
 from acceptance.core.message import Message, Text, known
-from acceptance.core.plan import PlannedCheck
+from acceptance.core.plan import (
+    LOAD_SESSIONS,
+    PlannedCheck,
+    Session,
+    earlier_sessions,
+    matches_patterns,
+)
 from acceptance.expect.loosest import Bounds, possible
 from acceptance.loads.work import Work, work_of
 from acceptance.wording.errors import WordedUserError

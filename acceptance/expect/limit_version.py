@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import msgspec
 
 from acceptance import resources
-from acceptance.core.limit_set import SiteSheet
+from acceptance.core.plan import SiteSheet
 from acceptance.core.strict import Strict
 
 FILE = "limits.toml"

@@ -6,16 +6,22 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.collection import SESSIONS, matches_patterns
-from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
-from acceptance.core.judgement import covers
+from acceptance.core.finding import Criterion, Plausible, Siblings, Waiver, Within
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.nearest import cure, nearest
 from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck, Reduction
-from acceptance.core.site import PREFIX, SUBJECT
-from acceptance.core.waiver import Waiver
+from acceptance.core.plan import (
+    PREFIX,
+    SESSIONS,
+    SUBJECT,
+    Due,
+    Plan,
+    PlannedCheck,
+    Reduction,
+    matches_patterns,
+)
+from acceptance.core.verdict import covers
 from acceptance.expect import loosest
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override

@@ -14,7 +14,7 @@ import msgspec
 from acceptance.core.limit import UNITS, Limit, LimitError
 from acceptance.core.message import UserError
 from acceptance.core.nearest import cure
-from acceptance.core.site import MEASUREMENT, PREFIX, FamilyFile
+from acceptance.core.plan import MEASUREMENT, PREFIX, FamilyFile
 from acceptance.core.strict import Strict
 from acceptance.expect import loosest, measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet

@@ -15,10 +15,9 @@ from typing import Literal, NoReturn
 import msgspec
 
 from acceptance.core.limit import Limit
-from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values
 from acceptance.core.parts import Component
-from acceptance.core.plan import Plan
+from acceptance.core.plan import LimitSet, LooserLimit, Plan, SiteSheet
 from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook

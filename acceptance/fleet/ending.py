@@ -19,10 +19,9 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from acceptance.baseline.changes import CHANGES
-from acceptance.core.declared import Fact
 from acceptance.core.finding import DRIFT, RUN
 from acceptance.core.message import Message, known
-from acceptance.core.record import Outcome
+from acceptance.core.record import Fact, Outcome
 from acceptance.reports.verdict_json import Bounds, Check, Declaration, DeclaredWaiver, Figure, File
 
 POSTPONED = "postponed"  # the event of nights that were skipped: any run ends them

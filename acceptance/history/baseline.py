@@ -12,13 +12,12 @@ import msgspec
 
 from acceptance.baseline import facts
 from acceptance.core import parts
-from acceptance.core.judgement import Judgement
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message
 from acceptance.core.parts import Component
 from acceptance.core.plan import Due, Plan, reductions_message
 from acceptance.core.record import Entry, Measured
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Judgement, Verdict
 from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
 from acceptance.history.errors import HistoryError

@@ -19,12 +19,11 @@ from acceptance.baseline.matching import (
     match,
     unique_identities,
 )
-from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message
 from acceptance.core.parts import ITSELF, Component
+from acceptance.core.plan import SiteChecks
 from acceptance.core.record import Outcome
-from acceptance.core.site import SiteChecks
-from acceptance.core.verdict import WORDS, Verdict, worst
+from acceptance.core.verdict import WORDS, Judgement, Verdict, worst
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.noise import Spread
 from acceptance.journal.run import Run

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from acceptance.core.collection import Session
-from acceptance.core.limit_set import LimitSet
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import LimitSet, Plan, PlannedCheck, Session
 from acceptance.core.record import CheckEnded, CheckStarted, Entry, RunStarted
 from acceptance.core.spans import first_record, run_seconds
 from acceptance.history.night import ExclusionReason, Night

@@ -15,12 +15,11 @@ import msgspec
 from acceptance.baseline import matching
 from acceptance.baseline.matching import unique_identities
 from acceptance.core import foreign_process
-from acceptance.core.judgement import Judgement, is_possible
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import GPUS, WAY, Component
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import RunClosed, RunEnded
-from acceptance.core.verdict import VerdictWord
+from acceptance.core.verdict import Judgement, VerdictWord, is_possible
 from acceptance.history import era
 from acceptance.history.era import Era
 from acceptance.journal.run import Run, UnreadableRun

@@ -20,7 +20,7 @@ from acceptance.core.bounds import on_worse_side, spread_of
 from acceptance.core.limit import UNITS, Worse
 from acceptance.core.message import SetupError, UserError
 from acceptance.core.past import Bounds
-from acceptance.core.site import SiteChecks
+from acceptance.core.plan import SiteChecks
 from acceptance.core.strict import Strict, Text
 from acceptance.expect import measurements, site_families
 from acceptance.expect.measurements import Measurements, Noise

@@ -19,10 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.collection import segment_of, side_by_side
 from acceptance.core.evidence import Sealed, SealedFile
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import Component, Gpu
+from acceptance.core.plan import segment_of, side_by_side
 from acceptance.core.record import (
     Entry,
     Measured,

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core.declared import Declared, Fact, OwnLimit
 from acceptance.core.parts import Gpu
+from acceptance.core.record import Declared, Fact, OwnLimit
 from acceptance.machine.machine_file import DeclaredDisk, Machine
 
 # Tables that are known by their own name, whatever their place in the file.

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Text
+from acceptance.core.message import Text, Unmeasured
 from acceptance.core.parts import Component, part
-from acceptance.core.unmeasured import Unmeasured
 
 _T = TypeVar("_T")
 GPU_GIB = 4.0  # RAM for the process that feeds one GPU

@@ -16,13 +16,13 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance.core import parts, regular_file
+from acceptance.core.finding import Waiver
 from acceptance.core.limit import Limit, LimitError, number
 from acceptance.core.message import UserError
 from acceptance.core.nearest import nearest
 from acceptance.core.parts import ITSELF, Component, Core, Function, Gpu, Named, Socket
 from acceptance.core.plain_text import same_text
 from acceptance.core.strict import Strict, Text
-from acceptance.core.waiver import Waiver
 from acceptance.machine import toml_place
 from acceptance.machine.toml_place import TomlError, line_of, spell
 

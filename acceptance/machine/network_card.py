@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from acceptance.core.message import Listed, Message, Values
+from acceptance.core.message import Gap, Listed, Message, Values, not_offered
 from acceptance.core.parts import Component
-from acceptance.core.unmeasured import Gap, not_offered
 from acceptance.machine import disk_link, topology
 from acceptance.machine.disk_link import LinkShare, PcieLink
 from acceptance.machine.gpu import Gpu

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable
 
 from acceptance.core.finding import Finding
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Unmeasured
 from acceptance.core.parts import Component
-from acceptance.core.unmeasured import Unmeasured
 
 VIRTUAL_DISK = "a virtual disk has no SMART report"
 # The reason to write into a waiver, by the code of what is not offered.

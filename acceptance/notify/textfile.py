@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from acceptance.baseline.changes import CHANGES
-from acceptance.core.judgement import Judgement
 from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
-from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
+from acceptance.core.verdict import CheckResult, Judgement, Verdict, VerdictWord
 from acceptance.journal.run import Run
 from acceptance.reports import headline
 from acceptance.reports.exposition import Metric, metric, render

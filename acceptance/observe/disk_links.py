@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from acceptance.core.unmeasured import Unmeasured
+from acceptance.core.message import Unmeasured
 from acceptance.machine.disk_link import PcieLink, SataLink
 from acceptance.machine.inventory import Disk
 from acceptance.observe import pci, sysfs

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Unmeasured
 from acceptance.core.plain_text import lines
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.wording.errors import NotMeasurable

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from acceptance.core.unmeasured import Unmeasured
+from acceptance.core.message import Unmeasured
 from acceptance.observe.kernel_line import KernelLine, pieces, unescape
 from acceptance.wording.errors import NotMeasurable, WordedError
 

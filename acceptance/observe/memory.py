@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance.core.message import Message
-from acceptance.core.unmeasured import Unmeasured, no_answer, not_permitted
+from acceptance.core.message import Message, Unmeasured, no_answer, not_permitted
 from acceptance.machine.inventory import Memory
 from acceptance.observe import dmi, sysfs
 from acceptance.observe.sysfs import SysfsError

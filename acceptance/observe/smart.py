@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Unmeasured, Values
 from acceptance.core.plain_text import quote, quote_value
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.wording.errors import NotMeasurable, WordedError
 

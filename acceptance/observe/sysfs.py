@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from acceptance.core.unmeasured import Unmeasured
+from acceptance.core.message import Unmeasured
 from acceptance.wording.errors import WordedError
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EOPNOTSUPP})

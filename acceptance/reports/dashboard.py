@@ -17,8 +17,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from acceptance.core.collection import Session
 from acceptance.core.language import Language
+from acceptance.core.plan import Session
 from acceptance.core.record import Outcome
 from acceptance.reports import margins, panel
 from acceptance.reports.gauges import Gauges

@@ -27,11 +27,10 @@ from junitparser.xunit2 import TestCase
 
 from acceptance.core.evidence import ToolRan
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.verdict import CheckResult
+from acceptance.core.message import Unmeasured
+from acceptance.core.verdict import CheckResult, Judgement
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, headline, summary
 from acceptance.reports.locations import Locations, find_locations

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from acceptance.core.advice import Advice
 from acceptance.core.message import UserError
 from acceptance.core.parts import Component, Function, parse
-from acceptance.core.site import SiteChecks
+from acceptance.core.plan import SiteChecks
 from acceptance.diagnosis.causes import NO_EVIDENCE, Evidence, evidence
 from acceptance.expect import site_families
 from acceptance.journal.run import Run

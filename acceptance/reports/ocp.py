@@ -25,11 +25,10 @@ from typing import Any
 import msgspec
 
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MACHINE, Component
 from acceptance.core.record import CheckEnded, CheckStarted
-from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.core.verdict import CheckResult, Judgement, Verdict
 from acceptance.journal.run import Run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.reports import summary

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import number
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis import peer_paths
 from acceptance.diagnosis.peer_paths import CONTRADICTIONS, PeerPath
 from acceptance.diagnosis.transports import pair_links

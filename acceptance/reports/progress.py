@@ -6,9 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from acceptance.core.collection import PHASES
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import PHASES, Plan, PlannedCheck
 from acceptance.core.record import Outcome
 from acceptance.reports.text import duration, one_line
 

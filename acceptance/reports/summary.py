@@ -6,15 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from acceptance.core.collection import SITE
-from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement, covers
+from acceptance.core.finding import Finding, Waiver
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, known
-from acceptance.core.plan import Due, Plan, Reduction, reductions_message
+from acceptance.core.plan import SITE, Due, Plan, Reduction, reductions_message
 from acceptance.core.record import Outcome
-from acceptance.core.verdict import CheckResult, Verdict
-from acceptance.core.waiver import Waiver
+from acceptance.core.verdict import CheckResult, Judgement, Verdict, covers
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
 from acceptance.machine import waiver_lines

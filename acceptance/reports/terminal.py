@@ -17,14 +17,12 @@ from rich.console import Console
 from rich.text import Text
 
 from acceptance.core import plain_text
-from acceptance.core.collection import GPU_LOAD, HOST_LOAD, SESSIONS
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
-from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message
 from acceptance.core.parts import Component
-from acceptance.core.plan import Due, Plan
+from acceptance.core.plan import GPU_LOAD, HOST_LOAD, SESSIONS, Due, LimitSet, Plan
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,

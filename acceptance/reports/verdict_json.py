@@ -14,17 +14,12 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from acceptance.core import message
-from acceptance.core.collection import Session
-from acceptance.core.declared import Declared, Fact
-from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
+from acceptance.core.finding import Finding, Waiver
 from acceptance.core.limit import Limit
-from acceptance.core.limit_set import LimitSet
-from acceptance.core.message import Message, Values
-from acceptance.core.record import Outcome, Postponed
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.verdict import EXIT_CODES, CheckResult, Verdict, VerdictWord
-from acceptance.core.waiver import Waiver
+from acceptance.core.message import Message, Unmeasured, Values
+from acceptance.core.plan import LimitSet, Session
+from acceptance.core.record import Declared, Fact, Outcome, Postponed
+from acceptance.core.verdict import EXIT_CODES, CheckResult, Judgement, Verdict, VerdictWord
 from acceptance.journal.run import Run
 from acceptance.reports import headline, plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, explain

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance.core.evidence import AnyBody
-from acceptance.core.limit_set import LimitSet
+from acceptance.core.plan import LimitSet
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, provenance
 from acceptance.machine import declared_facts

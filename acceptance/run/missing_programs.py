@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 
-from acceptance.core.collection import matches_patterns
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import Plan, PlannedCheck, matches_patterns
 from acceptance.observe import dmi, smart
 from acceptance.process import command
 from acceptance.wording.errors import said

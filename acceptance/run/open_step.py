@@ -12,8 +12,8 @@ from math import inf
 
 from acceptance.core.evidence import PartBegan, ToolRan
 from acceptance.core.message import Message, Value, known
+from acceptance.core.notes import steps_by_check
 from acceptance.core.parts import CPU, MEMORY, Component
-from acceptance.core.power_steps import steps_by_check
 from acceptance.core.record import CheckStarted, Entry
 
 

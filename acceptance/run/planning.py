@@ -19,13 +19,11 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core import message, parts
-from acceptance.core.collection import SITE, matches_patterns
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.limit_set import LimitSet, SiteSheet
 from acceptance.core.message import Listed, Message, SetupError, Text, UserError, Values
 from acceptance.core.parts import Component, Core, parse
-from acceptance.core.plan import Plan, Reduction
+from acceptance.core.plan import SITE, LimitSet, Plan, Reduction, SiteSheet, matches_patterns
 from acceptance.core.record import Note
 from acceptance.expect import (
     ceiling,

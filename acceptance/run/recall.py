@@ -17,13 +17,12 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.baseline import change_rules, matching
-from acceptance.core.judgement import covers
-from acceptance.core.limit_set import LimitSet
 from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import Due, Plan
+from acceptance.core.plan import Due, LimitSet, Plan
 from acceptance.core.record import Note, Postponed
+from acceptance.core.verdict import covers
 from acceptance.history import (
     baseline_file,
     drift_rules,

@@ -18,11 +18,18 @@ import pytest
 from msgspec.structs import replace
 
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Message, Text, Texts
+from acceptance.core.message import (
+    Gap,
+    Message,
+    Text,
+    Texts,
+    Unmeasured,
+    not_offered,
+    not_permitted,
+)
 from acceptance.core.parts import Component
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import Gap, Unmeasured, not_offered, not_permitted
 from acceptance.expect import site_sheets
 from acceptance.expect.sheet import Sheet
 from acceptance.loads import asks

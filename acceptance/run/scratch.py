@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Self
 
 from acceptance.core import message, regular_file
-from acceptance.core.collection import matches_patterns
 from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message, Text, Value
 from acceptance.core.parts import Component
+from acceptance.core.plan import matches_patterns
 from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.machine import scratch_place

@@ -11,8 +11,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance.core.limit_set import SiteSheet
 from acceptance.core.message import UserError
+from acceptance.core.plan import SiteSheet
 from acceptance.expect import site_sheets
 from acceptance.expect.site_sheets import DISKS, MODELS, SiteSheetError
 from acceptance.run import safe_folder

@@ -15,7 +15,7 @@ import msgspec
 from acceptance.core import nearest
 from acceptance.core.message import Message, UserError
 from acceptance.core.parts import Component
-from acceptance.core.site import SiteChecks
+from acceptance.core.plan import SiteChecks
 from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck
 from acceptance.expect.measurements import Measurements

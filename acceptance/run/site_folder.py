@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core.message import UserError
-from acceptance.core.site import FILE_NAME, FamilyFile, SiteChecks, folder_digest
+from acceptance.core.plan import FILE_NAME, FamilyFile, SiteChecks, folder_digest
 from acceptance.run import safe_folder
 from acceptance.run.safe_folder import SafeFolder
 

@@ -15,19 +15,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance.core.collection import (
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Listed, Message, Text, UserError, known
+from acceptance.core.plan import (
     GPU_LOAD,
     HOST_LOAD,
     LOAD_SESSIONS,
     PHASES,
     REPEAT_SESSION,
     SITE,
+    Plan,
+    PlannedCheck,
     SessionName,
     segment_of,
 )
-from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Listed, Message, Text, UserError, known
-from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
     ForeignProcess,

@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance.core.collection import segment_of
 from acceptance.core.evidence import Sample, Scratch, Sealed
 from acceptance.core.message import Listed, Message, Values
 from acceptance.core.parts import Component
+from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,

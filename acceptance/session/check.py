@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from acceptance.core.evidence import AnyBody, Table
-from acceptance.core.finding import Finding
-from acceptance.core.judgement import by_figure, judge, peers
-from acceptance.core.message import Message, Text, known
+from acceptance.core.finding import Finding, Waiver
+from acceptance.core.message import Gap, Message, Text, known
 from acceptance.core.parts import GPUS, Component
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import Gap
-from acceptance.core.waiver import Waiver
+from acceptance.core.verdict import by_figure, judge, peers
 from acceptance.loads.protocol import LoadTable
 from acceptance.session.loads import Noting, Results, first_wrong
 from acceptance.wording import words

@@ -21,8 +21,7 @@ import msgspec
 import pytest
 
 from acceptance.core import nearest
-from acceptance.core.collection import SESSIONS, SITE
-from acceptance.core.site import SUBJECT, FamilyFile, folder_digest
+from acceptance.core.plan import SESSIONS, SITE, SUBJECT, FamilyFile, folder_digest
 from acceptance.expect import measurements, site_families
 from acceptance.expect.collected import AnyLoad, CollectedCheck, lint_follows
 from acceptance.expect.measurements import Measurements

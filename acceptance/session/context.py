@@ -15,10 +15,15 @@ from typing import Literal
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.collection import LOAD_SESSIONS, REPEAT_SESSION, SessionName
 from acceptance.core.evidence import Scratch
-from acceptance.core.limit_set import LimitSet
-from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.plan import (
+    LOAD_SESSIONS,
+    REPEAT_SESSION,
+    LimitSet,
+    Plan,
+    PlannedCheck,
+    SessionName,
+)
 from acceptance.core.record import Outcome
 from acceptance.expect.collected import CollectedCheck
 from acceptance.journal import clock

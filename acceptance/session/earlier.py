@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.collection import Session, segment_of
 from acceptance.core.evidence import ToolRan
+from acceptance.core.plan import Session, segment_of
 from acceptance.core.record import records
 from acceptance.journal import segment
 from acceptance.process.command import ProgramResult

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.collection import (
+from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
+from acceptance.core.message import Listed, Message, Text, after_fault
+from acceptance.core.parts import CPU, GPUS, Component, parse
+from acceptance.core.parts import Gpu as GpuName
+from acceptance.core.plan import (
     LOAD_SESSIONS,
     REPEAT_SESSION,
+    Plan,
+    PlannedCheck,
     SessionName,
     earlier_sessions,
     segment_of,
 )
-from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
-from acceptance.core.judgement import Judgement, judge
-from acceptance.core.message import Listed, Message, Text
-from acceptance.core.parts import CPU, GPUS, Component, parse
-from acceptance.core.parts import Gpu as GpuName
-from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -31,7 +31,7 @@ from acceptance.core.record import (
     Outcome,
     Skipped,
 )
-from acceptance.core.unmeasured import after_fault
+from acceptance.core.verdict import Judgement, judge
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import idle_reason
 from acceptance.diagnosis.series import Series

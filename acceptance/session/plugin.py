@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import pytest
 
-from acceptance.core.collection import segment_of
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Coded, Listed, Message, Text, Texts
+from acceptance.core.message import Coded, Gap, Listed, Message, Text, Texts, Unmeasured
+from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -23,7 +23,6 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.core.verdict import worst
 from acceptance.expect import site_sheets
 from acceptance.journal import clock, provenance, segment

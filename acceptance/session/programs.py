@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from acceptance.core.evidence import AnyBody, PartBegan, ToolRan
-from acceptance.core.message import Message
+from acceptance.core.message import Message, not_permitted
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note, Stopped
-from acceptance.core.unmeasured import not_permitted
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import timeouts

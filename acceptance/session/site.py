@@ -10,11 +10,11 @@ from typing import SupportsFloat
 import pytest
 
 from acceptance.core.evidence import AnyBody
+from acceptance.core.finding import Waiver
 from acceptance.core.message import Text, known
 from acceptance.core.parts import Component, parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
-from acceptance.core.waiver import Waiver
 from acceptance.expect.site_families import Setting
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine

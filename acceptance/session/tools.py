@@ -14,9 +14,8 @@ from typing import Protocol
 
 from acceptance import tools
 from acceptance.core import parts
-from acceptance.core.message import Listed, Message, Text, Value, Values
+from acceptance.core.message import Gap, Listed, Message, Text, Value, Values
 from acceptance.core.parts import MACHINE, Component
-from acceptance.core.unmeasured import Gap
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.thresholds import thresholds

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance.core.message import Message
-from acceptance.core.unmeasured import after_fault
+from acceptance.core.message import Message, after_fault
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, after_fault, no_answer, not_offered
 from acceptance.core.parts import GPUS, MACHINE
 from acceptance.core.plain_text import same_text
-from acceptance.core.unmeasured import after_fault, no_answer, not_offered
 from acceptance.expect import gpu_names
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import gaps

@@ -11,10 +11,17 @@ import pytest
 
 from acceptance.core import message
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message, Value
+from acceptance.core.message import (
+    Gap,
+    Listed,
+    Message,
+    Unmeasured,
+    Value,
+    after_fault,
+    not_offered,
+)
 from acceptance.core.parts import CPU, MEMORY, SYSTEM, Component, Part
 from acceptance.core.plain_text import same_text
-from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.machine.channels import channels
 from acceptance.machine.declared_disks import assign_disks
 from acceptance.machine.inventory import Inventory, Memory, known

@@ -12,10 +12,18 @@ from statistics import median
 import pytest
 
 from acceptance.core import parts
-from acceptance.core.judgement import Judgement
-from acceptance.core.message import Listed, Message, Quantity, Text
+from acceptance.core.message import (
+    Gap,
+    Listed,
+    Message,
+    Quantity,
+    Text,
+    after_fault,
+    no_answer,
+    not_offered,
+)
 from acceptance.core.parts import GPUS, Component, Pair
-from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.expect import components
 from acceptance.expect.sheet import Sheet

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, after_fault
 from acceptance.core.parts import MEMORY
-from acceptance.core.unmeasured import after_fault
 from acceptance.loads.cpu.contract import Groups, MemoryBandwidth, MemoryRandom
 from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import kernel_counters

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from acceptance.core import message
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Gap, Listed, Message, after_fault, no_answer, not_offered
 from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
-from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.machine import network_card
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory, NetworkLink, known

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Gap, Listed, Message, Unmeasured, not_offered
 from acceptance.core.parts import GPUS, MACHINE, Component
-from acceptance.core.unmeasured import Gap, Unmeasured, not_offered
 from acceptance.loads.pulse.contract import MISCOMPARES
 from acceptance.loads.pulse.selection import Check as PowerCheck
 from acceptance.machine.gpu import Gpu, uuids

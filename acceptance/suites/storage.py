@@ -12,10 +12,19 @@ from typing import TypeVar
 import pytest
 
 from acceptance.core.evidence import Scratch, Table
-from acceptance.core.message import Listed, Message, Quantity, Text, Values
+from acceptance.core.message import (
+    Gap,
+    Listed,
+    Message,
+    Quantity,
+    Text,
+    Values,
+    after_fault,
+    no_answer,
+    not_permitted,
+)
 from acceptance.core.message import known as known_values
 from acceptance.core.parts import SYSTEM, Component
-from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.storage.contract import (
     CHECKPOINT,

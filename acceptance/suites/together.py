@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from acceptance.core.dtype import DTYPES
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, after_fault
 from acceptance.core.parts import Component
-from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.agreement import compare
 from acceptance.loads.miscompare import WrongResult
 from acceptance.machine.gpu import Gpu, uuids

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from acceptance.core import clock_reasons
-from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.message import Gap, Listed, Message, Text, Values, no_answer, not_offered
 from acceptance.core.parts import Component
-from acceptance.core.unmeasured import Gap, no_answer, not_offered
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import (
     DMESG_ADVICE,

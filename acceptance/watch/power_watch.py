@@ -3,7 +3,7 @@
     python -m acceptance.watch.power_watch --leash FILE --gpu gpu0=0000:01:00.0 --gpu ...
 
 It reads the instantaneous power (field 186 of NVML) and the clock of each GPU a hundred times a
-second, and ten times a second what `loads.pulse.safety` wants to know. While all is well it keeps
+second, and ten times a second what `loads.pulse.watchdog` wants to know. While all is well it keeps
 the watchdog fresh; else it pulls it, and says why as its last line. It never changes a limit or a
 clock. A library that hangs leaves the watchdog alone, which ends the load too.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from acceptance.core.message import Coded, Message, Text, UserError, Value
-from acceptance.core.unmeasured import Gap, Unmeasured
+from acceptance.core.message import Coded, Gap, Message, Text, Unmeasured, UserError, Value
 from acceptance.wording import words
 
 

@@ -30,52 +30,38 @@ class Subject:
 # Modules that have not been mutated whole yet, by path. All others are held: every mutation is
 # noticed, or reviewed.
 NOT_YET: frozenset[str] = frozenset({
-    "acceptance/core/bounds.py",
-    "acceptance/core/collection.py", "acceptance/core/parts.py",
-    "acceptance/core/criterion.py", "acceptance/core/declared.py",
-    "acceptance/core/disk_error.py",
-    "acceptance/core/finding.py", "acceptance/core/fold.py",
-    "acceptance/core/foreign_process.py", "acceptance/core/judgement.py",
-    "acceptance/core/load_xid.py",
-    "acceptance/core/message.py", "acceptance/core/plain_text.py", "acceptance/core/plan.py",
-    "acceptance/core/exit_code.py", "acceptance/core/limit_set.py",
-    "acceptance/core/nearest.py",
-    "acceptance/core/record.py", "acceptance/core/regular_file.py",
-    "acceptance/core/site.py", "acceptance/core/strict.py",
-    "acceptance/core/unmeasured.py",
-    "acceptance/core/verdict.py", "acceptance/core/version.py",
-    "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
-    "acceptance/diagnosis/causes.py", "acceptance/diagnosis/note_rules.py",
-    "acceptance/diagnosis/symptom.py", "acceptance/diagnosis/wrong_result.py",
-    "acceptance/diagnosis/connector.py", "acceptance/diagnosis/diagnosis.py",
-    "acceptance/diagnosis/gpu_history.py",
+    "acceptance/core/bounds.py", "acceptance/core/plan.py", "acceptance/core/parts.py",
+    "acceptance/core/finding.py", "acceptance/core/record.py", "acceptance/core/disk_error.py",
+    "acceptance/core/fold.py", "acceptance/core/foreign_process.py", "acceptance/core/verdict.py",
+    "acceptance/core/load_xid.py", "acceptance/core/message.py", "acceptance/core/plain_text.py",
+    "acceptance/core/exit_code.py", "acceptance/core/nearest.py", "acceptance/core/regular_file.py",
+    "acceptance/core/strict.py", "acceptance/core/version.py", "acceptance/diagnosis/causes.py",
+    "acceptance/diagnosis/note_rules.py", "acceptance/diagnosis/symptom.py",
+    "acceptance/diagnosis/wrong_result.py", "acceptance/diagnosis/connector.py",
+    "acceptance/diagnosis/diagnosis.py", "acceptance/diagnosis/gpu_history.py",
     "acceptance/diagnosis/gpu_settings.py", "acceptance/diagnosis/gpu_work.py",
-    "acceptance/diagnosis/gravity.py",
-    "acceptance/diagnosis/steady_state.py",
-    "acceptance/diagnosis/time_weight.py",
-    "acceptance/expect/basis.py", "acceptance/expect/ceiling.py", "acceptance/expect/collected.py",
+    "acceptance/diagnosis/gravity.py", "acceptance/diagnosis/steady_state.py",
+    "acceptance/diagnosis/time_weight.py", "acceptance/expect/basis.py",
+    "acceptance/expect/ceiling.py", "acceptance/expect/collected.py",
     "acceptance/expect/components.py", "acceptance/expect/declared_inventory.py",
-    "acceptance/expect/derived.py",
-    "acceptance/expect/gpu_limits.py", "acceptance/expect/gpu_names.py",
-    "acceptance/expect/loosest.py", "acceptance/expect/sheet_figures.py",
-    "acceptance/expect/limit_book.py", "acceptance/expect/plan_builder.py",
-    "acceptance/expect/limit_version.py", "acceptance/expect/site_families.py",
-    "acceptance/expect/site_sheets.py",
+    "acceptance/expect/derived.py", "acceptance/expect/gpu_limits.py",
+    "acceptance/expect/gpu_names.py", "acceptance/expect/loosest.py",
+    "acceptance/expect/sheet_figures.py", "acceptance/expect/limit_book.py",
+    "acceptance/expect/plan_builder.py", "acceptance/expect/limit_version.py",
+    "acceptance/expect/site_families.py", "acceptance/expect/site_sheets.py",
     "acceptance/expect/sensor_range.py", "acceptance/loads/miscompare.py",
-    "acceptance/fleet/common_cause.py", "acceptance/fleet/comparison.py",
-    "acceptance/fleet/due.py", "acceptance/fleet/ending.py", "acceptance/fleet/night.py",
-    "acceptance/fleet/outliers.py",
-    "acceptance/fleet/pairs.py", "acceptance/fleet/verdicts.py",
-    "acceptance/journal/seal.py", "acceptance/machine/channels.py",
-    "acceptance/machine/machine_file.py",
+    "acceptance/fleet/common_cause.py", "acceptance/fleet/comparison.py", "acceptance/fleet/due.py",
+    "acceptance/fleet/ending.py", "acceptance/fleet/night.py", "acceptance/fleet/outliers.py",
+    "acceptance/fleet/pairs.py", "acceptance/fleet/verdicts.py", "acceptance/journal/seal.py",
+    "acceptance/machine/channels.py", "acceptance/machine/machine_file.py",
     "acceptance/observe/gpu_sample.py", "acceptance/resources.py", "acceptance/suites/watch.py",
     "acceptance/tools/bandwidth_test.py", "acceptance/tools/cuda_error.py",
     "acceptance/tools/device_query.py", "acceptance/tools/gpu_burn.py",
-    "acceptance/tools/nvbandwidth.py",
-    "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
-    "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
-    "acceptance/tools/read/nccl_tests.py", "acceptance/tools/read/nccl_warnings.py",
-    "acceptance/tools/read/sheet.py", "acceptance/tools/reading.py",
+    "acceptance/tools/nvbandwidth.py", "acceptance/tools/p2p_bandwidth.py",
+    "acceptance/tools/proof.py", "acceptance/tools/read/kernel_log.py",
+    "acceptance/tools/read/nccl_log.py", "acceptance/tools/read/nccl_tests.py",
+    "acceptance/tools/read/nccl_warnings.py", "acceptance/tools/read/sheet.py",
+    "acceptance/tools/reading.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
@@ -96,50 +82,51 @@ _DECIDE: dict[str, dict[str, str]] = {
             "suites/watch_suite"
         ),
         "bounds": "past | history/reference_builder",
-        "collection": "expect/plan_builder | session/plugin session/collection"
-        " machine/gpu_selection | machine/shipped_machines",
-        "criterion": "criterion | judgement verdict_excused fold verdict_strays"
-        " | fold_properties expect/every_limit",
-        "declared": "fleet/fleet_ending machine/declared_facts",
         "disk_error": "disk_error | tools/fio tools/stress_ng tools/stressapptest",
         "dtype": "dtype | expect/architecture expect/expect_compute expect/limit_lint expect/sheet",
         "evidence": "record | journal/segment",
-        "finding": "fold",
-        "fold": "fold verdict_strays verdict_excused verdict_postponed"
-        " | repeat history/baseline incident session/live_evidence | fold_properties",
+        "finding": (
+            "fold criterion machine/machine_file | judgement verdict_excused verdict_strays"
+            " expect/declaration expect/plan_builder | fold_properties expect/every_limit"
+            " machine/shipped_machines"
+        ),
+        "fold": (
+            "fold verdict_strays verdict_excused verdict_postponed | repeat history/baseline"
+            " incident session/live_evidence | fold_properties"
+        ),
         "foreign_process": "foreign_process | fold",
         "incident": "incident | verdict_excused session/live_evidence | fold_properties",
-        "judgement": "judgement | verdict_excused fold verdict_strays | repeat drift"
-        " | fold_properties expect/every_limit",
         "language": "language",
         "limit": "limit | judgement expect/limits",
-        "limit_set": "expect/site_sheets | run/site_sheet_runs",
         "load_xid": "load_xid | side_by_side",
         "machine_facts": "baseline/change_rules | baseline/changes history/baseline",
-        "message": "wording/words | fold",
+        "message": "wording/words session/plugin | fold",
         "nearest": "nearest | machine/machine_file cli/command_line",
-        "notes": "spans foreign_process load_xid | session/live_evidence",
+        "notes": (
+            "spans foreign_process load_xid power_steps | session/live_evidence run/unfinished"
+        ),
         "past": "past drift | repeat history/reference_builder",
-        "plan": "expect/plan_builder | machine/shipped_machines run/planning",
-        "power_steps": "power_steps | run/unfinished",
-        "record": "record | fold incident journal/reader journal/segment",
+        "plan": (
+            "expect/plan_builder site expect/site_sheets | machine/shipped_machines"
+            " run/planning session/plugin session/collection machine/gpu_selection"
+            " expect/site_families run/site_sheet_runs"
+        ),
+        "record": (
+            "record fleet/fleet_ending machine/declared_facts | fold incident journal/reader"
+            " journal/segment"
+        ),
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
         "exit_code": "cli/exit_codes",
         "event_finding": "side_by_side incident load_xid | verdict_excused | fold_properties",
-        "site": "site | expect/site_families",
-        "unmeasured": "fold session/plugin",
         "version": "version",
         "spans": "spans side_by_side | history/compared_run"
         " | session/live_evidence verdict_strays fold",
         "strict": "machine/machine_file",
-        "verdict": "fold verdict_strays verdict_excused verdict_postponed"
-        " | repeat history/baseline incident session/live_evidence | fold_properties",
-        "waiver": "machine/machine_file"
-        " | expect/declaration expect/plan_builder"
-        " | machine/shipped_machines",
-        "whole_run": (
-            "fold verdict_strays verdict_postponed | repeat session/live_evidence | fold_properties"
+        "verdict": (
+            "fold verdict_strays verdict_excused verdict_postponed judgement | repeat"
+            " history/baseline incident session/live_evidence | fold_properties drift |"
+            " expect/every_limit"
         ),
         "grammar": "grammar",
     },

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from sound_values import good_value as good_value
 
-from acceptance.core.collection import SESSIONS, Session
-from acceptance.core.criterion import Siblings, Within
+from acceptance.core.finding import Siblings, Waiver, Within
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, Component, Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.plan import SESSIONS, Due, Plan, PlannedCheck, Session
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -31,7 +30,6 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.waiver import Waiver
 
 DIGEST = "digest-of-the-plan"
 FLOOR = Limit("GB/s", "a basis", low=100.0, warn_low=110.0)

@@ -37,6 +37,8 @@ def assert_raises(
     """A call must end with this error, and its words match."""
     with pytest.raises(error, match=match):
         call(*given, **named)
+
+
 def refused(
     kind: type[Exception], call: Callable[..., object], *given: object, **named: object
 ) -> Message:

@@ -11,15 +11,14 @@ from journals import bodies, check, due, entries, plan
 from runs import RECORDED, recorded
 
 from acceptance.core import parts
-from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
+from acceptance.core.finding import About, Criterion, Plausible, Siblings, Within
 from acceptance.core.fold import fold
-from acceptance.core.judgement import judge_due
 from acceptance.core.limit import Limit, number
 from acceptance.core.message import Quantity
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Verdict, judge_due
 from acceptance.wording import words
 
 GPUS = (Gpu(0), Gpu(1), Gpu(2))

@@ -13,10 +13,11 @@ from journals import UNIT, bodies, entries, plans, records
 from msgspec.structs import replace
 from thoroughness import examples
 
-from acceptance.core.collection import SESSIONS
+from acceptance.core.finding import Waiver
 from acceptance.core.fold import fold
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import CPU, Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.plan import SESSIONS, Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -31,8 +32,6 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.waiver import Waiver
 from acceptance.wording import words
 
 COMPONENTS = {

@@ -7,16 +7,15 @@ import msgspec
 from cases import each
 from journals import FLOOR, NONE_ALLOWED, check, due
 
-from acceptance.core.criterion import Plausible
-from acceptance.core.judgement import Judgement, covers, judge_due
-from acceptance.core.judgement import judge as judge_check
+from acceptance.core.finding import Plausible, Waiver
 from acceptance.core.limit import Limit, Worse
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.waiver import Waiver
+from acceptance.core.verdict import Judgement, covers, judge_due
+from acceptance.core.verdict import judge as judge_check
 from acceptance.wording import words
 
 EIGHT = Limit("count", "there are eight", low=8.0, high=8.0)

@@ -7,13 +7,12 @@ import msgspec
 import pytest
 from cases import each
 
-from acceptance.core.collection import SessionName
-from acceptance.core.criterion import Siblings
+from acceptance.core.finding import Siblings
 from acceptance.core.fold import fold
 from acceptance.core.load_xid import equal_gpus, works_on
 from acceptance.core.notes import run_notes
 from acceptance.core.parts import CPU, GPUS, Component, Function, Gpu, Part
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, SessionName
 from acceptance.core.record import (
     Body,
     Entry,

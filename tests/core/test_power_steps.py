@@ -11,9 +11,8 @@ from worded import worded
 
 from acceptance.core.evidence import ToolRan
 from acceptance.core.message import Message
-from acceptance.core.notes import run_notes
+from acceptance.core.notes import StepSpan, event_notes, run_notes, steps_by_check
 from acceptance.core.parts import Gpu
-from acceptance.core.power_steps import StepSpan, event_notes, steps_by_check
 from acceptance.core.record import (
     Body,
     CheckEnded,

@@ -12,12 +12,11 @@ from cases import each
 from journals import NONE_ALLOWED, bodies, check, check_bodies, due, entries, plan
 from msgspec.structs import replace
 
-from acceptance.core import repeat, whole_run
-from acceptance.core.collection import REPEAT_SESSION
+from acceptance.core import repeat
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.fold import fold
+from acceptance.core.fold import fold, run_findings
 from acceptance.core.past import Bounds, Level, Past
-from acceptance.core.plan import Due
+from acceptance.core.plan import REPEAT_SESSION, Due
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -143,8 +142,7 @@ def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
     made = plan(check("a.one"))
     begun = SessionStarted(REPEAT_SESSION, made.digest, ("a.one",))
     texts = [
-        words.of(finding)
-        for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)
+        words.of(finding) for finding in run_findings(made, [*bodies(made), begun], stopped=False)
     ]
     assert texts == [f"session {REPEAT_SESSION} began 1 and ended 0 times, not once"]
 

@@ -9,10 +9,10 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
-from acceptance.core.collection import earlier_sessions
 from acceptance.core.event_finding import owners
 from acceptance.core.fold import fold
 from acceptance.core.parts import CPU, Component, Gpu, parse
+from acceptance.core.plan import earlier_sessions
 from acceptance.core.record import (
     Body,
     CheckEnded,

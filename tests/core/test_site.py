@@ -6,8 +6,8 @@ import journals
 from msgspec.structs import replace
 
 from acceptance.core.fold import fold
+from acceptance.core.plan import MEASUREMENT, PREFIX, SUBJECT, SiteChecks, folder_digest
 from acceptance.core.record import SessionStarted
-from acceptance.core.site import MEASUREMENT, PREFIX, SUBJECT, SiteChecks, folder_digest
 from acceptance.expect import measurements
 from acceptance.session import context
 

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from test_fold import TWO, added, changed, told, without
 from worded import worded
 
+from acceptance.core.finding import Waiver
 from acceptance.core.fold import fold
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
-from acceptance.core.waiver import Waiver
 from acceptance.reports.summary import stale_waivers, waived_whole
 from acceptance.wording import words
 

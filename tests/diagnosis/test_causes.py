@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from acceptance.core import fold
 from acceptance.core.advice import Condition, LikelyCause
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import (
@@ -32,6 +31,7 @@ from acceptance.core.parts import (
     parse,
 )
 from acceptance.core.record import CheckEnded, Event
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis.causes import (
     NO_EVIDENCE,
     RULES,

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from cases import each
 
 from acceptance.core.advice import Condition, LikelyCause
-from acceptance.core.criterion import Within
-from acceptance.core.finding import Finding
-from acceptance.core.judgement import judge_due
+from acceptance.core.finding import Finding, Within
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import parse
 from acceptance.core.plan import Due
 from acceptance.core.record import Event, Measured
-from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.core.verdict import CheckResult, Verdict, judge_due
 from acceptance.diagnosis.causes import Evidence, Standing, evidence, ordered, standing
 from acceptance.expect import measurements
 

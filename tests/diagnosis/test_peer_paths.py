@@ -8,10 +8,10 @@ from cases import each
 from gpu_machine import gpu, link
 
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.core.plan import Due
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis import peer_paths
 from acceptance.diagnosis.peer_paths import PeerPath, note, paths
 from acceptance.diagnosis.transports import PairLinks

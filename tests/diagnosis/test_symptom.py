@@ -4,11 +4,9 @@ from typing import Any
 
 from cases import each
 
-from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
-from acceptance.core.finding import Finding
-from acceptance.core.judgement import judge_due
+from acceptance.core.finding import About, Criterion, Finding, Plausible, Siblings, Waiver, Within
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Quantity, Range
+from acceptance.core.message import Message, Quantity, Range, Unmeasured
 from acceptance.core.parts import Gpu
 from acceptance.core.past import (
     Bounds,
@@ -22,8 +20,7 @@ from acceptance.core.past import (
 )
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.waiver import Waiver
+from acceptance.core.verdict import judge_due
 from acceptance.diagnosis.symptom import symptom, unproven_value
 
 BOTH = Limit("GB/s", "b", low=10.0, warn_low=20.0, warn_high=80.0, high=90.0)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.core.criterion import Plausible, Within
-from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement, judge_due
+from acceptance.core.finding import Finding, Plausible, Within
 from acceptance.core.limit import Limit
 from acceptance.core.parts import Component, Function, Gpu, Pair
 from acceptance.core.plan import Due
 from acceptance.core.record import Event, Measured
+from acceptance.core.verdict import Judgement, judge_due
 from acceptance.diagnosis.causes import NO_EVIDENCE, RULES, Evidence
 
 CHECK = "link.copy"

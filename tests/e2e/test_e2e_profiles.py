@@ -15,9 +15,9 @@ from typing import Any
 import played
 import pytest
 
-from acceptance.core.judgement import covers
 from acceptance.core.plan import Plan
 from acceptance.core.record import RunStarted
+from acceptance.core.verdict import covers
 
 # Each takes half a minute to a minute and mostly waits; all of them a few minutes side by side.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

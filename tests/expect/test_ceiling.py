@@ -20,12 +20,12 @@ from published import CARDS, MORE, SUSTAINED
 from synthetic_machines import inventory, planned
 from thoroughness import ALL
 
+from acceptance.core.finding import Waiver
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.parts import Core, Gpu, Pair
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, Measured
-from acceptance.core.waiver import Waiver
 from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.ceiling import gpu_ceilings, host_ceilings
 from acceptance.expect.compute import ComputeFacts

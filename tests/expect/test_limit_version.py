@@ -13,8 +13,8 @@ from cases import each
 from refusal import raised
 
 from acceptance import resources
-from acceptance.core.limit_set import SiteSheet
 from acceptance.core.message import SetupError
+from acceptance.core.plan import SiteSheet
 from acceptance.expect import limit_version
 from acceptance.expect.limit_version import CHANGED, Recorded
 

@@ -14,10 +14,10 @@ from refusal import assert_raises, raised
 from thoroughness import ALL
 
 from acceptance import resources
+from acceptance.core.finding import Waiver
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, SetupError
 from acceptance.core.parts import Component, Gpu, Pair
-from acceptance.core.waiver import Waiver
 from acceptance.expect import declaration, loosest, measurements, plan_builder
 from acceptance.expect.collected import Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override, at_least, class_defaults, exactly

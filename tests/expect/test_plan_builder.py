@@ -12,15 +12,13 @@ from refusal import assert_raises, raised
 from worded import worded
 
 from acceptance.core import plan
-from acceptance.core.collection import SESSIONS, Session, matches_patterns
-from acceptance.core.criterion import Siblings, Within
+from acceptance.core.finding import Siblings, Waiver, Within
 from acceptance.core.limit import Limit
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
-from acceptance.core.plan import Due, Plan, Reduction
-from acceptance.core.waiver import Waiver
+from acceptance.core.plan import SESSIONS, Due, Plan, Reduction, Session, matches_patterns
 from acceptance.expect import plan_builder
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, lint_follows
 from acceptance.expect.limit_book import LimitBook, Override

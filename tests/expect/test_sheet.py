@@ -15,13 +15,13 @@ from published import CARDS, MORE, SUSTAINED
 from refusal import assert_raises, refusal
 
 from acceptance import resources
-from acceptance.core.criterion import Within
 from acceptance.core.dtype import gemm_names
-from acceptance.core.judgement import judge_due
+from acceptance.core.finding import Within
 from acceptance.core.message import SetupError
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured
+from acceptance.core.verdict import judge_due
 from acceptance.expect import architecture, sheet, sheet_figures
 from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.sheet import LOCAL_COPY, Published, Sheet, SheetLimit, find

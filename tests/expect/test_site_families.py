@@ -9,7 +9,7 @@ from refusal import assert_raises, raised
 from site_box import MEASUREMENT, family
 
 from acceptance.core.message import UserError
-from acceptance.core.site import FamilyFile
+from acceptance.core.plan import FamilyFile
 from acceptance.expect import site_families
 
 SOUND = family("site_mount")

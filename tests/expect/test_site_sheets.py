@@ -15,9 +15,9 @@ from synthetic_machines import inventory
 
 from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
+from acceptance.core.plan import LimitSet, LooserLimit, SiteSheet
 from acceptance.expect import gpu_limits, limit_version, sheet, site_sheets
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.site_sheets import SiteSheetError

@@ -21,11 +21,11 @@ from runs import judged
 
 from acceptance.core import repeat
 from acceptance.core.evidence import Observed
+from acceptance.core.finding import Waiver
 from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY, Gpu
 from acceptance.core.plan import Plan, Reduction, reductions_message
 from acceptance.core.record import Entry, Measured, Skipped
-from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import HistoryError

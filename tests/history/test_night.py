@@ -20,15 +20,14 @@ from thoroughness import ALL
 
 from acceptance.baseline import matching
 from acceptance.core import repeat
-from acceptance.core.collection import REPEAT_SESSION
-from acceptance.core.criterion import Plausible
 from acceptance.core.evidence import Observed
+from acceptance.core.finding import Plausible, Waiver
 from acceptance.core.limit import Limit
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, GPUS, ITSELF, Component, Gpu, Pair, Part
 from acceptance.core.past import Bounds, Level, Past
-from acceptance.core.plan import Plan, Reduction
+from acceptance.core.plan import REPEAT_SESSION, Plan, Reduction
 from acceptance.core.record import (
     Body,
     Entry,
@@ -40,7 +39,6 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey

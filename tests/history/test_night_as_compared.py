@@ -12,7 +12,7 @@ import journals
 import pytest
 from drift_nights import BOOK
 
-from acceptance.core.criterion import Within
+from acceptance.core.finding import Within
 from acceptance.core.fold import fold
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due

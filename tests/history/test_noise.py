@@ -14,7 +14,7 @@ from site_box import family
 
 from acceptance import resources
 from acceptance.core.message import SetupError
-from acceptance.core.site import FamilyFile, SiteChecks
+from acceptance.core.plan import FamilyFile, SiteChecks
 from acceptance.history import noise
 from acceptance.history.noise import Spread
 

@@ -21,10 +21,9 @@ from reseal import anew
 from runs import machine_root
 
 from acceptance.core import parts
-from acceptance.core.collection import Session
 from acceptance.core.evidence import AnyBody, Observed, Sealed
 from acceptance.core.parts import Component, Gpu
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, Session
 from acceptance.core.record import (
     Entry,
     Event,

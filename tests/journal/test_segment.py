@@ -17,10 +17,10 @@ from runs import machine_root, write_segment
 
 from acceptance.core import evidence, record
 from acceptance.core.evidence import Sample
+from acceptance.core.finding import Waiver
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import CPU, Function, Gpu, Part
 from acceptance.core.record import Body, CheckStarted, Measured, Note
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.waiver import Waiver
 from acceptance.journal import segment
 from acceptance.journal.segment import JournalError, Writer, read_segment
 

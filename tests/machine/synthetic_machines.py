@@ -20,12 +20,11 @@ from journals import entries, good_value
 from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.collection import SESSIONS
 from acceptance.core.evidence import Scratch
 from acceptance.core.fold import fold
-from acceptance.core.judgement import covers
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import Component, Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.plan import SESSIONS, Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -37,8 +36,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Verdict, covers
 from acceptance.expect import components, gpu_limits, plan_builder, sheet
 from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.expect.sheet import Sheet

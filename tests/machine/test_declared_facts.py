@@ -12,8 +12,8 @@ import pytest
 from cases import each
 
 from acceptance import resources
-from acceptance.core.declared import Declared, OwnLimit
 from acceptance.core.message import UserError
+from acceptance.core.record import Declared, OwnLimit
 from acceptance.fleet import ending
 from acceptance.machine import declared_disks, machine_file
 from acceptance.machine.declared_facts import declared

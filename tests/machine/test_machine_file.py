@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance import resources
+from acceptance.core.finding import Waiver
 from acceptance.core.message import UserError
 from acceptance.core.parts import Gpu
-from acceptance.core.waiver import Waiver
 from acceptance.machine import machine_file
 from acceptance.machine.machine_file import DeclaredDisk, Machine, key_error
 

@@ -8,8 +8,8 @@ from cases import each
 from gpu_machine import empty
 from known import known
 
+from acceptance.core.message import Gap, Unmeasured
 from acceptance.core.parts import Part
-from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.machine import network_card
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, PciPlace

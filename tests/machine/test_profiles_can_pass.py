@@ -21,9 +21,8 @@ from cases import each
 from real_checks import answer
 
 from acceptance import resources
-from acceptance.core.judgement import covers
 from acceptance.core.plan import Plan
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Verdict, covers
 from acceptance.reports.summary import stale_waivers
 from acceptance.run import planning, profile
 from acceptance.session import context

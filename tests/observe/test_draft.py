@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 from refusal import raised
 
+from acceptance.core.finding import Waiver
 from acceptance.core.message import UserError
-from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine import machine_file

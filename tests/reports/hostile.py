@@ -19,8 +19,6 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from acceptance.core import parts
-from acceptance.core.criterion import Plausible, Siblings
-from acceptance.core.declared import Declared, OwnLimit
 from acceptance.core.evidence import (
     AnyBody,
     Observed,
@@ -32,8 +30,8 @@ from acceptance.core.evidence import (
     SealedFile,
     Table,
 )
+from acceptance.core.finding import Plausible, Siblings
 from acceptance.core.limit import Limit
-from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.machine_facts import (
     ChangeBook,
     ChangeRule,
@@ -41,18 +39,28 @@ from acceptance.core.machine_facts import (
     KnownChange,
     MachineFacts,
 )
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Unmeasured
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part, parse
 from acceptance.core.past import CounterReference, Past
-from acceptance.core.plan import PlannedCheck, Reduction
+from acceptance.core.plan import (
+    FamilyFile,
+    LimitSet,
+    LooserLimit,
+    PlannedCheck,
+    Reduction,
+    SiteChecks,
+    SiteSheet,
+)
 from acceptance.core.record import (
     Body,
     CheckEnded,
+    Declared,
     Event,
     ForeignProcess,
     GpuUser,
     Measured,
     Note,
+    OwnLimit,
     Postponed,
     RunClosed,
     RunStarted,
@@ -62,8 +70,6 @@ from acceptance.core.record import (
     Stopped,
     Suspicion,
 )
-from acceptance.core.site import FamilyFile, SiteChecks
-from acceptance.core.unmeasured import Unmeasured
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
 # reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format

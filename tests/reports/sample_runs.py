@@ -26,11 +26,11 @@ import synthetic_machines
 from msgspec import structs
 
 from acceptance.core import dtype, parts
-from acceptance.core.collection import SESSIONS, SITE
 from acceptance.core.evidence import Observed, Sample, Table, ToolRan
+from acceptance.core.finding import Waiver
 from acceptance.core.message import Message
 from acceptance.core.parts import Component, Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.plan import SESSIONS, SITE, Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -45,7 +45,6 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.waiver import Waiver
 from acceptance.journal import reader, segment
 from acceptance.journal.segment import SegmentHead, SegmentLine
 from acceptance.machine import topology

@@ -12,8 +12,8 @@ import journals
 import msgspec
 from runs import judged
 
-from acceptance.core.criterion import Plausible, Within
 from acceptance.core.evidence import Observed, Sample, ToolRan
+from acceptance.core.finding import Plausible, Waiver, Within
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part, decode
@@ -32,7 +32,6 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
 from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import encoded

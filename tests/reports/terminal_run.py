@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from runs import judged
 
 from acceptance import __main__ as rigproof
-from acceptance.core.collection import SESSIONS
 from acceptance.core.evidence import Observed, Sample
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import SYSTEM, Gpu, parse
-from acceptance.core.plan import Plan
+from acceptance.core.plan import SESSIONS, Plan
 from acceptance.core.record import (
     Body,
     CheckEnded,

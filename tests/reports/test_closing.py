@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.finding import Finding, FindingKind, Waiver
 from acceptance.core.language import ENGLISH
-from acceptance.core.message import Message, Quantity, Range, Values
+from acceptance.core.message import Message, Quantity, Range, Unmeasured, Values
 from acceptance.core.parts import Component, Function, Gpu, Pair, Part
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.waiver import Waiver
 from acceptance.machine import machine_file
 from acceptance.reports import closing
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations

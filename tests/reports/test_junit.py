@@ -10,7 +10,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
 from thoroughness import examples
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Unmeasured
 from acceptance.core.parts import Gpu
 from acceptance.core.record import (
     CheckEnded,
@@ -22,7 +22,6 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.record import Skipped as SkippedRecord
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.journal.run import UnreadableRun
 from acceptance.reports import junit, summary
 from acceptance.reports.explanation import labelled_lines

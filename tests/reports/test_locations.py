@@ -4,7 +4,7 @@ from cases import each
 from site_box import family
 
 from acceptance.core.parts import Component, Gpu, Pair, Part, parse
-from acceptance.core.site import FamilyFile, SiteChecks
+from acceptance.core.plan import FamilyFile, SiteChecks
 from acceptance.machine.observation import decode
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations, kernel_names, locate
 

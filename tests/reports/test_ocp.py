@@ -18,11 +18,11 @@ import samples
 from cases import each
 from thoroughness import some
 
+from acceptance.core.finding import Waiver
 from acceptance.core.limit import Limit
 from acceptance.core.parts import MEMORY
 from acceptance.core.record import Postponed, RunEnded
 from acceptance.core.verdict import VerdictWord
-from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
 from acceptance.reports import ocp
 

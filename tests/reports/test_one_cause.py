@@ -8,10 +8,10 @@ from cases import each
 
 from acceptance.core.advice import Advice, Condition, LikelyCause
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.parts import GPUS, Component, Function, Gpu, Pair
 from acceptance.core.plan import Due
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis.causes import Evidence
 from acceptance.expect import measurements
 from acceptance.reports import closing

@@ -20,10 +20,10 @@ from test_page import assert_inert
 from thoroughness import some
 
 from acceptance.core.evidence import Table
+from acceptance.core.finding import Waiver
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Gpu, Pair, Part, Socket
 from acceptance.core.record import Body, CheckEnded, Measured, RunClosed
-from acceptance.core.waiver import Waiver
 from acceptance.expect import gpu_limits
 from acceptance.journal.run import Run
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample

@@ -21,16 +21,15 @@ from lxml import html as lxml_html
 from msgspec.structs import replace
 from runs import write_views
 
-from acceptance.core.criterion import Within
-from acceptance.core.finding import Finding
+from acceptance.core.finding import Finding, Within
 from acceptance.core.fold import fold
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Due
 from acceptance.core.record import RunClosed, RunStarted
+from acceptance.core.verdict import Judgement
 from acceptance.expect import gpu_limits
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run

@@ -21,14 +21,13 @@ from msgspec.structs import replace
 from rich.console import Console
 from runs import until
 
+from acceptance.core.finding import Waiver
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, Unmeasured
 from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Core, Gpu, Pair, Part
 from acceptance.core.plan import Plan, PlannedCheck, Reduction
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
-from acceptance.core.unmeasured import Unmeasured
-from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
 from acceptance.reports import headline, junit, languages, summary

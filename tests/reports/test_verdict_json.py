@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from thoroughness import examples
 
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Reduction
 from acceptance.core.record import RunClosed
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.journal.run import UnreadableRun
 from acceptance.reports import verdict_json
 

@@ -29,15 +29,13 @@ from runs import judged, known_provenance, machine_root, sealed, write_segment, 
 from acceptance import resources
 from acceptance.baseline import change_rules
 from acceptance.core import parts
-from acceptance.core.collection import PHASES, SESSIONS
+from acceptance.core.finding import Waiver
 from acceptance.core.fold import fold
-from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Term
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import Due, Plan, Reduction
+from acceptance.core.plan import PHASES, SESSIONS, Due, LimitSet, Plan, Reduction
 from acceptance.core.record import Body, CheckEnded, Note, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.core.waiver import Waiver
 from acceptance.history import baseline_file, drift_rules, location, night_file, noise
 from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder

@@ -6,7 +6,7 @@ from boxes import BOXES
 from synthetic_machines import inventory, planned
 
 from acceptance import resources
-from acceptance.core.collection import GPU_LOAD, HOST_LOAD
+from acceptance.core.plan import GPU_LOAD, HOST_LOAD
 from acceptance.history import noise
 from selftest import beside_on_gpu
 from selftest.beside_on_gpu import compared, figures

@@ -47,7 +47,7 @@ FAULTY = {
         "burn.gpu_burn[tensor] came to pass, not fail: ",
     ),
     "a limit that is dropped": (
-        "acceptance/core/criterion.py",
+        "acceptance/core/finding.py",
         'if grade == "pass":',
         'if grade == "pass" or about.measurement == "gpu_sm_count":',
         "fewer-multiprocessors",

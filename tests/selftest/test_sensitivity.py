@@ -12,8 +12,7 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
-from acceptance.core.criterion import About, Within
-from acceptance.core.finding import Finding
+from acceptance.core.finding import About, Finding, Within
 from acceptance.core.fold import fold
 from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict

@@ -16,7 +16,7 @@ from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root, write_views
 
-from acceptance.core.criterion import Within
+from acceptance.core.finding import Within
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, SessionEnded

@@ -7,14 +7,12 @@ import msgspec
 import pytest
 from journals import NONE_ALLOWED
 
-from acceptance.core.criterion import Plausible, Siblings
+from acceptance.core.finding import Plausible, Siblings, Waiver
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Unmeasured, no_answer, not_permitted
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, Measured, Skipped
-from acceptance.core.unmeasured import Unmeasured, no_answer, not_permitted
-from acceptance.core.waiver import Waiver
 from acceptance.session.check import Check, Incomplete, Violation
 
 ZERO = journals.due("errors", Gpu(0), "count", NONE_ALLOWED)

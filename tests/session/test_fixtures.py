@@ -15,9 +15,9 @@ from machine_tree import NO_DMI, Programs, Tree, completed
 from product_session import Product
 from runs import machine_root, write_segment
 
-from acceptance.core.collection import Session, SessionName, earlier_sessions
 from acceptance.core.evidence import Sample, Table, ToolRan
 from acceptance.core.parts import Gpu
+from acceptance.core.plan import Session, SessionName, earlier_sessions
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Note
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal import clock, reader, segment

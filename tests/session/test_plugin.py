@@ -6,11 +6,10 @@ import journals
 import pytest
 from product_session import Product
 
-from acceptance.core.limit_set import LimitSet, SiteSheet
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import PlannedCheck
+from acceptance.core.plan import LimitSet, PlannedCheck, SiteSheet
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import limit_version
 from acceptance.session import context
 

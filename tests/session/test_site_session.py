@@ -18,11 +18,11 @@ from runs import digest, machine_root
 from site_box import SiteBox
 
 from acceptance.core.evidence import ToolRan
+from acceptance.core.finding import Waiver
 from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, CheckEnded, Measured, Note, SessionStarted
-from acceptance.core.waiver import Waiver
 from acceptance.expect import limit_book, plan_builder
 from acceptance.journal import segment
 from acceptance.journal.seal import SITE_CHECKS

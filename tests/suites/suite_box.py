@@ -14,13 +14,12 @@ from gpu_machine import device, machine
 from msgspec.structs import replace
 from product_session import Product, collected
 
-from acceptance.core.collection import LOAD_SESSIONS, Session
 from acceptance.core.evidence import Scratch, Table, ToolRan
-from acceptance.core.judgement import judge_due
+from acceptance.core.finding import Waiver
 from acceptance.core.parts import Component, Gpu
-from acceptance.core.plan import Plan
+from acceptance.core.plan import LOAD_SESSIONS, Plan, Session
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
-from acceptance.core.waiver import Waiver
+from acceptance.core.verdict import judge_due
 from acceptance.expect import components, plan_builder
 from acceptance.expect.limit_book import Override
 from acceptance.expect.plan_builder import MachineUnderTest, Request

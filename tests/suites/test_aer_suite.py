@@ -16,9 +16,9 @@ from machine_tree import Tree
 from suite_box import Said, ask, planned
 
 from acceptance.core.fold import fold
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import GPUS, Component, Function, Gpu
 from acceptance.core.record import CheckStarted, Event, Skipped
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components
 from acceptance.journal.duplicates import mark
 from acceptance.machine.gpu import gpus

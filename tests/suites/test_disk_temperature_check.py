@@ -11,8 +11,8 @@ from machine_tree import Tree
 from test_storage_suite import MACHINE, NVME, SDA, Recorder
 
 from acceptance.core.evidence import Table
+from acceptance.core.message import Unmeasured
 from acceptance.core.parts import Component, Part
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.loads.storage.contract import OVER_TIME, OVER_TIME_WARM
 from acceptance.suites import storage
 from acceptance.wording.errors import WordedError

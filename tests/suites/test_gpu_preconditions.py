@@ -28,10 +28,9 @@ from gpu_machine import (
 from product_session import collected
 from suite_box import Box, Said, ask, planned
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Unmeasured
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import Skipped
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components, gpu_limits, plan_builder
 from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.machine.gpu import gpus

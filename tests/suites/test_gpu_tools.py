@@ -18,8 +18,8 @@ import pytest
 from gpu_machine import TRAITS, device, gpu, look, machine, tree_of, uuid
 
 from acceptance.core.limit import GIB
+from acceptance.core.message import not_permitted
 from acceptance.core.parts import CPU, GPUS, MACHINE, Gpu, Pair
-from acceptance.core.unmeasured import not_permitted
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.machine.gpu import gpus

@@ -10,9 +10,9 @@ from cases import each
 from gpu_machine import COUNTERS, TRAITS, answer, device, machine
 from suite_box import Said, ask, planned
 
-from acceptance.core.judgement import judge
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Measured
+from acceptance.core.verdict import judge
 from acceptance.expect import gpu_limits
 from acceptance.expect.collected import PlanError
 from acceptance.machine.gpu import gpus

@@ -28,13 +28,20 @@ from test_burn_fixtures import host_printed
 from wrong_results import RUN, one_bit
 
 from acceptance.core import parts
-from acceptance.core.declared import Declared
 from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
-from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted, Stopped
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Declared,
+    Measured,
+    RunEnded,
+    RunStarted,
+    Stopped,
+)
 from acceptance.core.repeat import SEGMENT
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run

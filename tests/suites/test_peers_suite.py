@@ -14,10 +14,10 @@ from gpu_machine import device, link, machine, pairs
 from msgspec.structs import replace as replaced
 from suite_box import Said, ask, planned
 
-from acceptance.core.judgement import Judgement, judge
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured
+from acceptance.core.verdict import Judgement, judge
 from acceptance.diagnosis import peer_paths, transports
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory

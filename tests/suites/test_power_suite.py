@@ -17,11 +17,10 @@ from power_printed import watch_printed
 from sound_loads import BEGIN_S
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
-from acceptance.core.message import Message
+from acceptance.core.message import Message, after_fault, not_permitted
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import after_fault, not_permitted
 from acceptance.loads import asks
 from acceptance.loads.pulse import selection
 from acceptance.loads.pulse.contract import PREPARED_S, REST_S, Ask, Step

@@ -12,9 +12,9 @@ from suite_box import Said, ask
 from test_scratch_components import ONE, TWO
 
 from acceptance.core.evidence import Scratch
+from acceptance.core.message import Gap
 from acceptance.core.parts import Component
 from acceptance.core.plan import Plan
-from acceptance.core.unmeasured import Gap
 from acceptance.expect import components, plan_builder
 from acceptance.expect.plan_builder import MachineUnderTest, Request
 from acceptance.run import planning

@@ -15,9 +15,8 @@ from cases import each
 from machine_tree import Tree
 from suite_box import Box
 
-from acceptance.core.message import Text
+from acceptance.core.message import Gap, Text, Unmeasured, not_permitted
 from acceptance.core.parts import SYSTEM, Component, Part
-from acceptance.core.unmeasured import Gap, Unmeasured, not_permitted
 from acceptance.machine.inventory import Disk
 from acceptance.machine.thresholds import thresholds
 from acceptance.observe import smart

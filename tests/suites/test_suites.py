@@ -20,10 +20,9 @@ from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message
+from acceptance.core.message import Gap, Message, after_fault, not_offered
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Part
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import Gap, after_fault, not_offered
 from acceptance.diagnosis.series import Series
 from acceptance.expect import gpu_limits
 from acceptance.machine.gpu import gpus

@@ -19,10 +19,10 @@ from synthetic_machines import inventory
 from wrong_results import COPIED, all_of
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.message import not_permitted
 from acceptance.core.parts import CPU, MEMORY, Component, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.unmeasured import not_permitted
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.loads.asks import AnyAsk
 from acceptance.loads.burn import contract as burn

@@ -16,12 +16,11 @@ from gpu_machine import NO_COUNTERS, TRAITS, device, machine
 from suite_box import Said, ask, planned
 
 from acceptance.core.evidence import Refused, Sample
-from acceptance.core.message import Text
+from acceptance.core.message import Text, Unmeasured
 from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, Entry, Measured, Skipped
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory

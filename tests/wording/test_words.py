@@ -22,10 +22,9 @@ from acceptance import resources
 from acceptance.core.advice import Presence, Side
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
-from acceptance.core.message import Listed, Message, Quantity, Range, Term, Value
+from acceptance.core.message import Listed, Message, Quantity, Range, Term, Unmeasured, Value
 from acceptance.core.parts import Function, Gpu
 from acceptance.core.past import DriftReason
-from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import derived
 from acceptance.reports import languages
 from acceptance.reports.languages import CODES

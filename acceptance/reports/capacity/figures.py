@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.judgement import Judgement
 from acceptance.core.parts import Component
+from acceptance.core.verdict import Judgement
 from acceptance.expect import sheet
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run

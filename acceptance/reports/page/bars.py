@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.message import Message, Value
-from acceptance.core.verdict import CheckResult
+from acceptance.core.verdict import CheckResult, Judgement
 from acceptance.reports import summary
 from acceptance.reports.page import heat
 from acceptance.reports.page.heat import HeatMatrix

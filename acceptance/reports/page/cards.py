@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity
 from acceptance.core.parts import Component
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import Judgement, Verdict
 from acceptance.machine import waiver_lines
 from acceptance.reports import explanation, summary
 from acceptance.reports.explanation import Explanation, explain, notes_of

@@ -12,10 +12,10 @@ from statistics import median
 
 from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.evidence import Table
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component, Pair
+from acceptance.core.verdict import Judgement
 from acceptance.diagnosis import peer_paths
 from acceptance.diagnosis.transports import pair_links
 from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet

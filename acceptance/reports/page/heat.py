@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.judgement import Judgement
 from acceptance.core.limit import number
 from acceptance.core.parts import Component
+from acceptance.core.verdict import Judgement
 from acceptance.reports.page.names import nvlinks, pair
 
 LEVELS = 6

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.evidence import Table
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.core.spans import CheckSpans
+from acceptance.core.verdict import Judgement
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.journal.samples import TimedSample

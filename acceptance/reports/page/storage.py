@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from acceptance.core import regular_file
 from acceptance.core.evidence import Scratch, Table
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import number
+from acceptance.core.verdict import Judgement
 from acceptance.journal.run import Run
 from acceptance.loads.storage.contract import (
     ARMS,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from acceptance.core.evidence import Table
-from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component
+from acceptance.core.verdict import Judgement
 from acceptance.journal.run import Run
 from acceptance.loads.train import digest_contract, parallel_contract
 from acceptance.loads.train.layer_contract import (
