@@ -13,8 +13,7 @@ from itertools import zip_longest
 from acceptance.core.message import Listed, Message, Text, Values, known
 from acceptance.diagnosis import ring_pattern
 from acceptance.diagnosis.ring_pattern import right_moments_of
-from acceptance.diagnosis.signature import GpuHeat, Kind, Signature, flat
-from acceptance.diagnosis.vram_pattern import vram_signature
+from acceptance.diagnosis.signature import GpuHeat, Kind, Signature, flat, vram_signature
 from acceptance.loads.miscompare import (
     ChangedInputs,
     CopiedWord,

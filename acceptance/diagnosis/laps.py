@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from acceptance.core.evidence import Table
 from acceptance.core.message import Message, known
 from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, NotMeasured
-from acceptance.diagnosis.steady_state import WITHIN_C, SettleTime
-from acceptance.diagnosis.time_weight import weighted_mean, weighted_values, with_durations
+from acceptance.diagnosis.steady_state import (
+    WITHIN_C,
+    SettleTime,
+    weighted_mean,
+    weighted_values,
+    with_durations,
+)
 
 # Until then a slot's samples may show the format before it: the driver's power and utilisation are
 # averages of up to a second.

@@ -3,21 +3,97 @@
 A burn is the time within a check from the first moment in which the GPU was in full use to the
 last: what a load does before (making its operands, say) heats nothing. This is the only judgement
 of heat and clocks where no laps are known (see `laps`), because the load died.
+
+Time-weighted mean and median of a GPU's reading. Pure.
+
+Each sample counts for the time until the next one.
+
+A card that draws less power than its equals while its fans run higher. Pure.
+
+A connector or cable of high resistance gets hot, and the card's own supply gives the chip less: the
+card does the same work at lower clocks, and cools more. In the whole burn all cards have the same
+load, so equal cards are comparable; one with a lower power limit must only reach its share of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 from statistics import median
 
 from acceptance.core import clock_reasons
 from acceptance.core.message import Message, known
 from acceptance.core.parts import Component
-from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, HistoryPoint, NotMeasured
-from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, weighted_values
+from acceptance.diagnosis.gpu_history import (
+    BURN_ADVICE,
+    GAP_S,
+    GpuHistory,
+    HistoryPoint,
+    NotMeasured,
+)
+from acceptance.expect.components import LEAST_EQUALS
 from acceptance.wording.errors import each_once
+
+Shares = list[tuple[float, float]]  # values, each with the seconds for which it counts
+
+
+def with_durations(points: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint, float]]:
+    """Points, each with the seconds for which it counts.
+
+    That is its span, or the time until the next point, GAP_S at most.
+    """
+    found = []
+    for point, following in zip_longest(points, points[1:]):
+        after_s = min(GAP_S, following.began_s - point.boot_s) if following is not None else 0.0
+        found.append((point, max(point.span_s or after_s, 1e-3)))
+    return found
+
+
+def weighted_values(
+    history: GpuHistory,
+    name: str,
+    since_s: float,
+    until_s: float,
+    which: Callable[[HistoryPoint], bool] = lambda _: True,
+) -> Shares:
+    """The values of a reading between two moments, each with its duration.
+
+    Only points that `which` accepts; times are seconds since boot. Raises NotMeasured where there
+    are none, and as the history does.
+    """
+    found = []
+    for point, seconds in with_durations(history.points_with(name)):
+        if point.boot_s >= since_s and point.began_s <= until_s and which(point):
+            within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
+            found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))
+    if not found:
+        raise NotMeasured(
+            "not_sampled_between",
+            reading=name,
+            gpu=str(history.gpu),
+            since=f"{since_s:.0f}",
+            until=f"{until_s:.0f}",
+        )
+    return found
+
+
+def weighted_mean(shares: Shares) -> float:
+    """The time-weighted mean."""
+    return sum(value * share for value, share in shares) / sum(share for _, share in shares)
+
+
+def weighted_median(shares: Shares) -> float:
+    """The time-weighted median."""
+    ordered = sorted(shares)
+    until = list(accumulate(share for _, share in ordered))
+    return next(
+        value
+        for (value, _), reached in zip(ordered, until, strict=True)
+        if reached >= until[-1] / 2
+    )
+
 
 WITHIN_C = 2.0
 SHORT_S = 30.0
@@ -267,3 +343,84 @@ def spreads(
                 middle = median(others)
                 found[name] = (values[name] - middle, middle)
     return found
+
+
+# Below both, equal cards differ by their chips: two H200s 698 and 703 W at one limit, cards in
+# slots by up to 3 %. Published detectors take the same bounds.
+LESS_W, LESS_SHARE = 25.0, 0.06
+HIGHER_FAN = 0.05  # of full speed: fans are told in hundredths, and equal cards differ by some
+# Held back by heat for more of the time than this, a card draws less because it is hot.
+HOT_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a card drew in the second half of the burn: means of power in W and of its fans' speed.
+
+    `limit_w` is its power limit, None where it is not told; `hot` says that heat held it back.
+    """
+
+    power_w: float
+    fan: float
+    limit_w: float | None
+    hot: bool
+
+
+def draw(burn: BurnTelemetry) -> Draw:
+    """The draw of a card in full use. Raises NotMeasured where power or fan was not sampled."""
+    since = burn.end_s - burn.seconds / 2
+
+    def mean(name: str) -> float:
+        return weighted_mean(
+            weighted_values(burn.history, name, since, burn.end_s, HistoryPoint.busy)
+        )
+
+    heat = (clock_reasons.HW_THERMAL, clock_reasons.SW_THERMAL)
+    limits = [point.values.get("power_limit_w") for point in burn.history.points]
+    return Draw(
+        mean("power_w"),
+        mean("fan"),
+        next((limit for limit in limits if limit is not None), None),
+        any(burn.history.offers(name) and mean(name) > HOT_SHARE for name in heat),
+    )
+
+
+def compare(
+    draws: Mapping[Component, Draw], siblings: Mapping[str, Sequence[Component]]
+) -> dict[Component, Message | None]:
+    """What is told against each card by its equals, None for nothing.
+
+    Cards with fewer than two equals are absent: nobody can say which of two is the odd one.
+    """
+    found: dict[Component, Message | None] = {}
+    for names in siblings.values():
+        for name in names:
+            equals = [draws[other] for other in names if other != name and other in draws]
+            if name in draws and len(equals) >= LEAST_EQUALS - 1:
+                found[name] = _against(draws[name], equals)
+    return found
+
+
+def _expected_w(own: Draw, equals: Sequence[Draw]) -> float:
+    """What equals draw: the median in W, or as a share of the own limit where that is less."""
+    found = [median(one.power_w for one in equals)]
+    shares = [one.power_w / one.limit_w for one in equals if one.limit_w]
+    if own.limit_w and len(shares) == len(equals):
+        found.append(median(shares) * own.limit_w)
+    return min(found)
+
+
+def _against(own: Draw, equals: Sequence[Draw]) -> Message | None:
+    power_w, fan = _expected_w(own, equals), median(one.fan for one in equals)
+    less = power_w - own.power_w >= max(LESS_W, LESS_SHARE * power_w)
+    if not less or own.fan - fan < HIGHER_FAN or own.hot:
+        return None
+    return Message(
+        "draws_less_and_cools_more",
+        {
+            "power": f"{own.power_w:.0f}",
+            "equals": f"{power_w:.0f}",
+            "fan": f"{100 * own.fan:.0f}",
+            "fans": f"{100 * fan:.0f}",
+        },
+    )

@@ -17,9 +17,8 @@ from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Pair
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.compute import ComputeFacts, memory_formula, peak_formula
-from acceptance.expect.derived import Amount, Rate, ceilings, figures
 from acceptance.expect.gpu import GpuFacts, one_nvlink
-from acceptance.expect.limit_book import Override
+from acceptance.expect.limit_book import Amount, Override, Rate, ceilings, figures
 from acceptance.expect.sheet import Sheet
 from acceptance.loads.train.rates import OF_MATMUL, TRAINING_RATES
 from acceptance.loads.train.shapes import LAYERS, MODELS, LayerShape

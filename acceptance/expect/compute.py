@@ -1,6 +1,7 @@
-"""Floors of matrix products and of copies inside a GPU's memory.
+"""Floors of matrix products, of copies inside a GPU's memory, and of training.
 
-They come from the model's sheet, else from the architecture; else nothing is judged.
+They come from the model's sheet, else from the architecture; else nothing is judged. Those of
+training are the least share of a card's own matrix product, from its model's sheet.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from dataclasses import dataclass, replace
 from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
 from acceptance.core.message import Message, Quantity, Term, Text, Values
 from acceptance.core.parts import Component
-from acceptance.expect import architecture, derived, sheet
+from acceptance.expect import architecture, limit_book, sheet
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.derived import Amount
-from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Override, at_least
+from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Amount, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet
 
 
@@ -79,12 +79,14 @@ def burn_overrides(override: Override) -> Iterator[Override]:
     elif limit.low is not None:
         values: Values = {
             "measurement": override.measurement,
-            "cost": f"{100 * (1 - derived.book().rows('gemm_floor')[0].share):.0f}",
+            "cost": f"{100 * (1 - limit_book.book().rows('gemm_floor')[0].share):.0f}",
             "low": Quantity(limit.low, limit.unit),
             "basis": limit.basis,
         }
         found = Amount(limit.low, values, warn=limit.warn_low)
-        yield from derived.floors("gemm_floor", override.component, override.origin, found, (name,))
+        yield from limit_book.floors(
+            "gemm_floor", override.component, override.origin, found, (name,)
+        )
 
 
 def pattern_overrides(override: Override) -> Iterator[Override]:
@@ -177,3 +179,13 @@ def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None
     formula = memory_formula(card.max_memory_clock_mhz, card.memory_bus_bits)
     basis = _share(known.copy, f"{rate:.0f} GB/s", formula, known)
     return Override(LOCAL_COPY, known.origin, at_least(known.copy * rate, "GB/s", basis), card.name)
+
+
+def training_limits(cards: Sequence[ComputeFacts], sheets: Sequence[Sheet]) -> Iterator[Override]:
+    """The floors of each card's layers and steps; nothing for a card whose sheet has none."""
+    for card in cards:
+        own = sheet.find(sheets, pci_id=card.device_id, nvml_name=card.model)
+        if own is None:
+            continue
+        for row in own.share:
+            yield Override(row.measurement, own.origin, row.limit(), card.name)

@@ -10,10 +10,9 @@ from typing import Any
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, Values, known
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Pair, Part
-from acceptance.expect import derived, measurements
+from acceptance.expect import limit_book, measurements
 from acceptance.expect.compute import burn_overrides, pattern_overrides
-from acceptance.expect.derived import Amount
-from acceptance.expect.limit_book import Override, at_least, exactly, must_be_zero
+from acceptance.expect.limit_book import Amount, Override, at_least, exactly, must_be_zero
 from acceptance.machine.channels import peak_gbs
 from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine
 
@@ -71,7 +70,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     if memory.total_gib is not None:
         declared = says("memory.", "total_gib", repr(memory.total_gib))
         size = Amount(memory.total_gib, {"declared": declared})
-        for found in derived.floors("declared_memory", MEMORY, _declared(file), size):
+        for found in limit_book.floors("declared_memory", MEMORY, _declared(file), size):
             yield replace(found, place=("memory", "total_gib"))
     if memory.dimms is not None:
         basis = says("memory.", "dimms", repr(memory.dimms))
@@ -231,4 +230,4 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
         peak = peak_gbs(slowest, channels)
         values: Values = {"rate": slowest, "channels": channels, "peak": f"{peak:.1f}"}
         origin = Message("from_modules", {"file": file})
-        yield from derived.floors("channels", None, origin, Amount(peak, values))
+        yield from limit_book.floors("channels", None, origin, Amount(peak, values))

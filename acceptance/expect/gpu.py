@@ -1,24 +1,129 @@
 """Limits of GPUs from their own facts and the model sheets: links, copies, NVLink, memory.
 
-Pairs of GPUs: `gpu_pair`.
+Pairs of GPUs have limits of peer-to-peer access, its gain, and its write bandwidth. Collective
+operations and parallel training have floors from what joins the GPUs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, Values
-from acceptance.core.parts import Component
-from acceptance.expect import derived
-from acceptance.expect.derived import Amount
-from acceptance.expect.gpu_pair import PairFacts, Side, pair_limits
-from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly, unless_limited
+from acceptance.core.parts import GPUS, Component, Pair
+from acceptance.expect import limit_book
+from acceptance.expect.limit_book import (
+    NO_SHEET,
+    PAIR_TABLE,
+    Amount,
+    Override,
+    at_least,
+    exactly,
+    unless_limited,
+)
 from acceptance.expect.sheet import Sheet, SheetNvLink, find
+from acceptance.loads.train.parallel_contract import EFFICIENCIES
 from acceptance.machine import pcie
+
+FROM_PATH = Message("from_path")
+
+
+@dataclass(frozen=True, slots=True)
+class PairFacts:
+    """Facts of the path from GPU `a` to GPU `b` ("gpu0", "gpu1").
+
+    `nvlinks` is how many links lead from one to the other, directly or through a switch; `p2p` is
+    NVML's status of peer-to-peer access ("ok", "chipset-not-supported", ...), None where it has
+    none. `virtual` is whether a virtual machine has the GPUs.
+    """
+
+    a: Component
+    b: Component
+    nvlinks: int
+    p2p: str | None
+    virtual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One GPU of a pair: its component name, its model's name, and that model's sheet."""
+
+    name: Component
+    model: str
+    sheet: Sheet | None
+
+
+def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[Override]:
+    """The limits of the path from one GPU to another.
+
+    `pair` is None where NVML says nothing of the pair.
+    """
+    yield _supported(first, second, pair)
+    component = Pair(first.name, second.name)
+    joined = pair.nvlinks if pair is not None else 0
+    without = "peers" if pair is not None and pair.p2p == "ok" else "host"
+    yield from limit_book.floors(
+        f"copy_off_{'nvlink' if joined else without}",
+        component,
+        FROM_PATH,
+        Amount(values={"links": joined} if joined else {}),
+    )
+    links: Amount | Message = Message("path_decides")
+    if joined:
+        unknown = unless_limited(Message("nvlink_rate_not_known"))
+        links = nvlinks(pair, first.sheet, second.sheet) or unknown
+    yield from limit_book.floors("nvlinks", component, FROM_PATH, links)
+
+
+def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
+    component = Pair(first.name, second.name)
+    sheets = [side.sheet for side in (first, second) if side.sheet is not None]
+
+    def unlimited(why: Message, by: Message = NO_SHEET) -> Override:
+        reason = Message("unless_peers_declared", {"why": why, "table": PAIR_TABLE})
+        return Override("p2p_supported", by, component=component, unlimited=reason)
+
+    def held(value: int, basis: Message) -> Override:
+        return Override("p2p_supported", NO_SHEET, exactly(value, "count", basis), component)
+
+    for sheet in sheets:
+        if doubt := sheet.doubt("p2p"):
+            why = Message("peers_doubtful", {"card": sheet.card, "doubt": doubt})
+            return unlimited(why, sheet.origin)
+    for sheet in sheets:
+        if sheet.p2p == "no":
+            return held(0, Message("peers_never", {"card": sheet.card, "table": PAIR_TABLE}))
+    for side in (first, second):
+        if side.sheet is None:
+            return unlimited(Message("no_sheet_of", {"gpu": str(side.name), "model": side.model}))
+    model = sheets[0]
+    if model is not sheets[1]:
+        models = {"model": model.name, "other": sheets[1].name}
+        return unlimited(Message("two_models", models))
+    joined = pair is not None and pair.nvlinks > 0
+    if model.p2p == "yes" and not joined and pair is not None and pair.virtual:
+        return unlimited(Message("peers_of_hypervisor"))
+    if model.p2p == "yes" or (model.p2p == "nvlink" and joined):
+        return held(1, Message("peers_always", {"model": model.name, "table": PAIR_TABLE}))
+    if model.p2p == "nvlink":
+        return unlimited(Message("peers_of_board", {"model": model.name}))
+    if pair is None:
+        return unlimited(Message("peers_over_bridge", {"card": model.card}))
+    code = "peers_bridged" if pair.nvlinks else "peers_not_bridged"
+    return held(1 if pair.nvlinks else 0, Message(code, {"card": model.card}))
+
+
+def nvlinks(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> Amount | None:
+    """The NVLinks that join two GPUs; None without any, or where their rate is not known."""
+    links = [one.nvlink for one in (first, second) if one is not None and one.nvlink is not None]
+    if pair is None or not pair.nvlinks or not links:
+        return None
+    speed = min(link.link_gbs for link in links)
+    values: Values = {"links": pair.nvlinks, "speed": f"{speed:g}"}
+    return Amount(pair.nvlinks * speed, values)
 
 
 class Link(NamedTuple):
@@ -110,7 +215,7 @@ def _link(gpu: GpuFacts) -> Iterator[Override]:
     copies: Amount | Message = unless_limited(Message("link_not_known"))
     if link is not None:
         copies = Amount(link.rate, {**link._asdict(), "rate": f"{link.rate:.1f}"})
-    yield from derived.floors("link", gpu.name, origin, copies)
+    yield from limit_book.floors("link", gpu.name, origin, copies)
 
 
 def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> Iterator[Override]:
@@ -130,7 +235,7 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> It
         return
     speed, one = sheet.nvlink.link_gbs, one_nvlink(sheet, sheet.nvlink)
     rate = Amount(speed, {"speed": f"{speed:g}", "link": one})
-    yield from derived.floors("nvlink", gpu.name, origin, rate)
+    yield from limit_book.floors("nvlink", gpu.name, origin, rate)
 
 
 def one_nvlink(sheet: Sheet, nvlink: SheetNvLink) -> Message:
@@ -179,7 +284,7 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     if isinstance(found, Sheet):
         gib = found.memory.gib
         found = Amount(gib, {"size": f"{gib:g}", "card": found.card})
-    yield from derived.floors("memory_size", gpu.name, origin, found)
+    yield from limit_book.floors("memory_size", gpu.name, origin, found)
 
 
 def _figure(gpu: GpuFacts, sheet: Sheet | None, key: str) -> Sheet | Message:
@@ -193,3 +298,137 @@ def _figure(gpu: GpuFacts, sheet: Sheet | None, key: str) -> Sheet | Message:
 
 def _no_sheet(gpu: GpuFacts) -> Message:
     return unless_limited(Message("no_sheet_of_gpu", {"gpu": str(gpu), "id": gpu.device_id}))
+
+
+FROM_LINKS = Message("from_links")
+OFF = "_p2p_off"  # of the arm that goes through host memory
+
+_Way = tuple[str, Amount]  # the quantity ("nvlinks", "pcie"), and how much of it
+
+
+def collective_limits(
+    gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
+) -> Iterator[Override]:
+    """The limits of all collective operations between these GPUs."""
+    if len(gpus) < 2:
+        return
+    own = {gpu.name: find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus}
+    known = {(pair.a, pair.b): pair for pair in pairs}
+    ways: dict[Component, _Way | None] = {}
+    hosts: dict[Component, _Way | None] = {}
+    for a, b in permutations(gpus, 2):
+        pair, host = Pair(a.name, b.name), host_way(a, b)
+        hosts[pair] = ("pcie", host) if host is not None else None
+        over = nvlinks(known.get((a.name, b.name)), own[a.name], own[b.name])
+        way = over and over._replace(values={"link": Message("nvlinks_rate", over.values)})
+        ways[pair] = ("nvlinks", way) if way is not None else hosts[pair]
+    published = {one.measurement: one for one in _published(gpus, known, own)}
+    for found, off in ((ways, ""), (hosts, OFF)):
+        for component, each in found.items():
+            yield from _floors("way", component, each, off)
+        slowest = None if None in found.values() else min(filter(None, found.values()), key=_rate)
+        for floor in _floors("slowest", GPUS, slowest, off):
+            yield published.get(floor.measurement, floor)
+
+
+def _rate(way: _Way) -> float:
+    return way[1].value
+
+
+def host_way(a: GpuFacts, b: GpuFacts) -> Amount | None:
+    """The slower PCI Express link of two GPUs; None where one is not known."""
+    found = []
+    for gpu in (a, b):
+        if (link := gpu.link) is None:
+            return None
+        values: Values = {
+            "gpu": str(gpu.name),
+            "generation": link.generation,
+            "width": link.width,
+            "rate": f"{link.rate:.1f}",
+        }
+        found.append(Amount(link.rate, {"link": Message("pcie_of", values)}))
+    return min(found, key=lambda one: one.value)
+
+
+def _floors(which: str, component: Component, way: _Way | None, off: str) -> Iterator[Override]:
+    of, found = way or ("pcie", unless_limited(Message("link_not_known")))
+    return limit_book.floors(f"{which}_{of}{off}", component, FROM_LINKS, found)
+
+
+def _published(
+    gpus: Sequence[GpuFacts],
+    pairs: Mapping[tuple[Component, Component], PairFacts],
+    own: Mapping[Component, Sheet | None],
+) -> Iterator[Override]:
+    """The floors that the model's sheet has for so many cards with all their NVLinks."""
+    model, *others = own.values()
+    if model is None or any(sheet is not model for sheet in others):
+        return
+    full = model.nvlink.full() if model.nvlink is not None else 0
+    whole = all(
+        (pair := pairs.get((a.name, b.name))) is not None and pair.nvlinks >= full
+        for a, b in permutations(gpus, 2)
+    )
+    for row in model.collective if whole else ():
+        if row.gpus == len(gpus):
+            limit = at_least(row.low, "GB/s", row.basis)
+            yield Override(row.measurement, model.origin, limit, GPUS)
+
+
+def parallel_limits(
+    gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
+) -> Iterator[Override]:
+    """The limits of parallel training on these GPUs."""
+    if len(gpus) < 2:
+        return
+    if len({gpu.model for gpu in gpus}) > 1:
+        # The sum of what all do alone is out of reach where the slowest sets the pace.
+        for name in EFFICIENCIES:
+            why = Message("parallel_mixed")
+            yield Override(name, FROM_LINKS, component=GPUS, unlimited=unless_limited(why))
+        return
+    own = {gpu.name: find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus}
+    known = {(pair.a, pair.b): pair for pair in pairs}
+    links = [
+        nvlinks(known.get((a.name, b.name)), own[a.name], own[b.name])
+        for a, b in permutations(gpus, 2)
+    ]
+    rates = [link.value for link in links if link is not None]
+    if len(rates) == len(links):
+        of = "alone_nvlink_two" if len(gpus) == 2 else "alone_nvlink_more"
+        yield from limit_book.floors(of, GPUS, FROM_LINKS, Amount(values={"count": len(gpus)}))
+        yield from limit_book.floors("alone_sharded", GPUS, FROM_LINKS, _sharded(min(rates)))
+    elif not any(pair.nvlinks for pair in pairs):
+        found = _over_pcie(gpus, list(own.values()))
+        yield from limit_book.floors("alone_pcie", GPUS, FROM_LINKS, found)
+
+
+def parallel_ceilings(gpus: Sequence[GpuFacts]) -> Iterator[Override]:
+    """The most that an efficiency can be."""
+    if len(gpus) > 1:
+        yield from limit_book.ceilings("alone", GPUS, Amount(), names=EFFICIENCIES)
+
+
+def _sharded(rate: float) -> Amount | Message:
+    least = limit_book.figures().sharded_least_gbs.value
+    if rate >= least:
+        return Amount()
+    return unless_limited(Message("parallel_sharded_slower", {"rate": f"{least:g}"}))
+
+
+def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Amount | Message:
+    least, most = (
+        limit_book.figures().pcie_least_gbs.value,
+        limit_book.figures().pcie_most_tflops.value,
+    )
+    peaks = [one.peak.by_dtype().get("f16") if one is not None else None for one in sheets]
+    slots = host_way(*gpus) if len(gpus) == 2 else None
+    if (
+        slots is not None
+        and slots.value >= least
+        and all(peak is not None and peak <= most for peak in peaks)
+    ):
+        return Amount()
+    values: Values = {"peak": f"{most:g}", "rate": f"{least:g}"}
+    return unless_limited(Message("parallel_pcie_others", values))

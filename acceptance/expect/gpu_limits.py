@@ -12,16 +12,19 @@ from acceptance.core import parts
 from acceptance.core.limit import MIB, Limit
 from acceptance.core.message import Message, SetupError, Values
 from acceptance.core.parts import Component
-from acceptance.expect import architecture, derived, sheet, sheet_figures
+from acceptance.expect import architecture, limit_book, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings
-from acceptance.expect.collective import collective_limits
-from acceptance.expect.compute import ComputeFacts, compute_limits
-from acceptance.expect.gpu import GpuFacts, gpu_limits
-from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect.compute import ComputeFacts, compute_limits, training_limits
+from acceptance.expect.gpu import (
+    GpuFacts,
+    PairFacts,
+    collective_limits,
+    gpu_limits,
+    parallel_ceilings,
+    parallel_limits,
+)
 from acceptance.expect.limit_book import Override
-from acceptance.expect.parallel import parallel_ceilings, parallel_limits
 from acceptance.expect.sheet import Sheet
-from acceptance.expect.training import training_limits
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, PciFunction, known
 from acceptance.machine.machine_file import DeclaredGpu, Machine
@@ -68,7 +71,10 @@ def overrides(
             and traits.memory_thermometer
             and traits.memory_max_temperature_c is not None
         ):
-            highest, warn = traits.memory_max_temperature_c, derived.figures().memory_warn_c.value
+            highest, warn = (
+                traits.memory_max_temperature_c,
+                limit_book.figures().memory_warn_c.value,
+            )
             basis = Message("highest_of_memory", {"highest": f"{highest:g}"})
             limit = Limit("degC", basis, high=highest, warn_high=highest - warn)
             yield Override("gpu_memory_temperature", Message("told_by_driver"), limit, gpu.name)

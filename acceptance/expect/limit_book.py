@@ -1,14 +1,37 @@
-"""Limits by precedence: the machine file's own, those from declarations, class defaults."""
+"""Limits by precedence: the machine file's own, those from declarations, class defaults.
+
+Limits that follow from what a machine has: a number of `fixtures/derived.toml` x a quantity.
+
+All floors and ceilings that are a share of a link, a peak, a size or another limit are evaluated
+here. The callers say how much of a quantity a component has, or why that is not known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import fnmatch
+import functools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from acceptance import resources
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Term, Text
+from acceptance.core.message import (
+    NO_VALUES,
+    Message,
+    Quantity,
+    SetupError,
+    Term,
+    Text,
+    Values,
+    known,
+)
 from acceptance.core.parts import Component
+from acceptance.core.strict import Strict
+from acceptance.core.strict import Text as Sentence
+from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements
+from acceptance.expect.sheet import Figure
 
 # The origins of entries without a limit because the GPU's model is not known. Measurements that
 # have no limit on purpose have another origin.
@@ -127,3 +150,177 @@ def must_be_zero(basis: Text) -> Limit:
 def unless_limited(why: Text | Term) -> Message:
     """Why there is no limit, and that the machine file can have one."""
     return Message("unless_limited", {"why": why, "table": LIMIT_TABLE})
+
+
+FILE = "derived.toml"
+CEILING = Message("ceiling")
+
+Rate = tuple[float, Message]  # a maximum, and its derivation
+
+
+class Amount(NamedTuple):
+    """How much of a quantity a component has, and what the sentence of a limit says of it.
+
+    A value below the same share of `warn` is a warning.
+    """
+
+    value: float = 1.0
+    values: Values = NO_VALUES
+    warn: float | None = None
+
+
+class DerivedLimit(Strict, frozen=True, kw_only=True):
+    """`[[derived]]`: a floor or a ceiling; `of` has its measurements by quantity."""
+
+    of: dict[Sentence, tuple[Sentence, ...]]
+    wording: Sentence
+    basis: Sentence
+    low: Figure | None = None
+    high: Figure | None = None
+
+    def __post_init__(self) -> None:
+        if (self.low is None) == (self.high is None):
+            raise ValueError("needs either low or high")
+
+    @property
+    def share(self) -> float:
+        """The number: what a floor asks of the quantity, or a ceiling allows."""
+        return self.low or self.high or 0.0
+
+    def limit(self, name: str, of: Amount) -> Limit:
+        """The limit of a measurement, from how much there is of the quantity."""
+        share = self.share
+        key = "share" if self.low is not None else "error"
+        values = {key: f"{share:g}", **of.values}
+        return Limit(
+            measurements.unit(name),
+            Message(self.wording, values),
+            low=share * of.value if self.low is not None else None,
+            high=share * of.value if self.high is not None else None,
+            warn_low=share * of.warn if of.warn is not None else None,
+        )
+
+
+class _Figure(Strict, frozen=True):
+    value: Figure
+    unit: Sentence
+    basis: Sentence
+
+
+class Figures(Strict, frozen=True):
+    """`[figure.*]`: what quantities are made of, and the bounds between which a limit applies."""
+
+    unknown_clock: _Figure
+    core_ghz: _Figure
+    core_f64_operations: _Figure
+    core_f32_operations: _Figure
+    chip_link_gbs: _Figure
+    job_iops: _Figure
+    sharded_least_gbs: _Figure
+    pcie_most_tflops: _Figure
+    pcie_least_gbs: _Figure
+    memory_warn_c: _Figure
+
+
+class Book(Strict, frozen=True):
+    """`derived.toml`: limits, what their quantities are, and figures of which these are made."""
+
+    derived: tuple[DerivedLimit, ...]
+    quantity: dict[Sentence, Sentence]
+    figure: Figures
+
+    def __post_init__(self) -> None:
+        used = {of for row in self.derived for of in row.of}
+        if odd := sorted(used ^ self.quantity.keys()):
+            raise ValueError(f"quantity: {', '.join(odd)} must stand there and in an `of`")
+        ours = measurements.shipped().by_name
+        named = {name for row in self.derived for of in row.of.values() for name in of} - set(ours)
+        if odd := sorted(name for name in named if not fnmatch.filter(ours, name)):
+            raise ValueError(f"derived: {', '.join(odd)} is no measurement of rigproof's")
+
+    def rows(self, of: str) -> tuple[DerivedLimit, ...]:
+        """The limits of a quantity. Raises SetupError where the file does not have it."""
+        found = tuple(row for row in self.derived if of in row.of)
+        if not found:
+            raise SetupError(f"{FILE}: no limit is of {of}: install rigproof again")
+        return found
+
+
+@functools.cache
+def book() -> Book:
+    """The shipped file. Raises SetupError."""
+    return resources.read(resources.locate(FILE), Book)
+
+
+def figures() -> Figures:
+    """The figures of the shipped file."""
+    return book().figure
+
+
+def names(of: str) -> tuple[str, ...]:
+    """The measurements that a quantity limits, in the order of the file."""
+    return tuple(name for row in book().rows(of) for name in row.of[of])
+
+
+def floors(
+    of: str,
+    component: Component | None,
+    origin: Text,
+    found: Amount | Message,
+    names: Collection[str] = (),
+) -> Iterator[Override]:
+    """The floors of a component; a message says why there is none.
+
+    `names` are those that are meant, where the file has a pattern or more. Raises SetupError
+    where one has no floor, or none has.
+    """
+    for row, name in _rows(of, "low", names):
+        if isinstance(found, Message):
+            yield Override(name, origin, component=component, unlimited=found)
+        else:
+            yield Override(name, origin, row.limit(name, found), component)
+
+
+def ceilings(
+    of: str,
+    component: Component,
+    rate: Rate | Amount,
+    counted: float = 1.0,
+    names: Collection[str] = (),
+    origin: Text = CEILING,
+) -> Iterator[Override]:
+    """The ceilings of a component, `counted` times the rate.
+
+    `names` are those that are meant, where the file has a pattern or more. Raises SetupError
+    where one has no ceiling, or none has.
+    """
+    for row, name in _rows(of, "high", names):
+        most = rate if isinstance(rate, Amount) else _most(name, rate, counted)
+        yield Override(name, origin, row.limit(name, most), component)
+
+
+def _rows(of: str, side: str, names: Collection[str]) -> list[tuple[DerivedLimit, str]]:
+    """The limits of a side, each with its measurements. Raises SetupError where one lacks."""
+    rows = [row for row in book().rows(of) if getattr(row, side) is not None]
+    found = [
+        (row, name)
+        for row in rows
+        for name in names or row.of[of]
+        if name in measurements.shipped().by_name
+        and any(fnmatch.fnmatchcase(name, pattern) for pattern in row.of[of])
+    ]
+    meant = set(names) or {name for row in rows for name in row.of[of]}
+    odd = sorted(meant - {name for _, name in found})
+    if odd or not found:
+        told = ", ".join(odd) or "anything"
+        raise SetupError(f"{FILE}: no {side} of {of} limits {told}: install rigproof again")
+    return found
+
+
+def _most(name: str, rate: Rate, counted: float) -> Amount:
+    values = known(
+        share=f"{counted:g}" if counted != 1.0 else None,
+        most=Quantity(rate[0], measurements.unit(name)),
+        formula=rate[1],
+    )
+    return Amount(counted * rate[0], values)

@@ -11,13 +11,28 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, DtypeName, gemm_names, native_dtypes
-from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, SetupError
 from acceptance.core.nearest import nearest
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.train.rates import TRAINING_RATES, TRAINING_SHARES
 from acceptance.machine.toml_place import Path as Place
+
+# Letters whose own names begin with a vowel: "an H200", "an RTX 4090", "an L4", but "a B200", "a
+# V100", "a T4".
+_VOWEL_NAMES = frozenset("AEFHILMNORSX")
+_VOWELS = frozenset("AEIOU")
+
+
+def with_article(name: str) -> Message:
+    """A name with "a" or "an" before it, in languages that have them.
+
+    A first word of capitals and digits is read letter by letter, any other as a word.
+    """
+    first = name.partition(" ")[0]
+    sounds = _VOWEL_NAMES if first == first.upper() else _VOWELS
+    return Message("an_item" if first[:1].upper() in sounds else "a_item", {"name": name})
+
 
 # A file of the same folder that is no sheet: the architectures for models without one.
 NO_SHEET = "architectures.toml"

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message, Quantity, Values, known
 from acceptance.core.parts import Component
-from acceptance.expect import derived
-from acceptance.expect.derived import Amount, Rate
+from acceptance.expect import limit_book
 from acceptance.expect.disk_sheet import BLOCK_BYTES, DiskSheet, DiskVariant, find
-from acceptance.expect.limit_book import Override, unless_limited
+from acceptance.expect.limit_book import Amount, Override, Rate, unless_limited
 from acceptance.machine.inventory import Disk
 
 # Processes that read at random places at once.
@@ -69,23 +68,25 @@ def floors(
     found = _sheet(facts, sheets)
     if isinstance(found, Message):
         for of in ("disk", "disk_random"):
-            yield from derived.floors(of, component, Message("disk_sheets"), unless_limited(found))
+            yield from limit_book.floors(
+                of, component, Message("disk_sheets"), unless_limited(found)
+            )
         return
     sheet, variant, link = found
     of = "hard_disk" if sheet.kind == "hdd" else "disk"
-    yield from derived.floors(of, component, sheet.origin, _read(sheet, variant, link))
+    yield from limit_book.floors(of, component, sheet.origin, _read(sheet, variant, link))
     random = _random(sheet, variant, link, jobs)
-    yield from derived.floors("disk_random", component, sheet.origin, random)
+    yield from limit_book.floors("disk_random", component, sheet.origin, random)
 
 
 def ceilings(facts: StorageFacts, component: Component) -> Iterator[Override]:
     """The most that the link carries: sequential, and in reads of 4 KiB."""
     if facts.link is None or _not_one_disk(facts) is not None:
         return
-    yield from derived.ceilings("disk_link", component, facts.link)
+    yield from limit_book.ceilings("disk_link", component, facts.link)
     blocks = Message("disk_blocks", {"link": facts.link[1], "bytes": BLOCK_BYTES})
     rate = _blocks(facts.link), blocks
-    yield from derived.ceilings("disk_link_blocks", component, rate)
+    yield from limit_book.ceilings("disk_link_blocks", component, rate)
 
 
 def _not_one_disk(facts: StorageFacts) -> Message | None:
@@ -148,7 +149,7 @@ def _random(sheet: DiskSheet, variant: DiskVariant, link: Rate, jobs: int) -> Am
     if variant.read_iops is None:
         why: Values = {"model": sheet.name, "size": variant.gb}
         return unless_limited(Message("disk_random_unstated", why))
-    carried, requested = _blocks(link), jobs * derived.figures().job_iops.value
+    carried, requested = _blocks(link), jobs * limit_book.figures().job_iops.value
     least = min(variant.read_iops, carried, requested)
     values: Values = {
         "least": Quantity(least, "IOPS"),

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from acceptance.baseline.facts import circumstances
-from acceptance.baseline.matching import (
+from acceptance.baseline.facts import (
     Matching,
     MovedPart,
     ReplacedPart,
+    circumstances,
     identities,
     match,
     unique_identities,

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from acceptance.baseline import matching
-from acceptance.baseline.matching import unique_identities
+from acceptance.baseline import facts
+from acceptance.baseline.facts import unique_identities
 from acceptance.core import foreign_process
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import GPUS, WAY, Component
@@ -131,7 +131,7 @@ class Night(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def night_of(run: Run) -> Night:
     """A run as a night. Raises UnreadableRun if its time is unknown."""
     start, verdict, inventory = run.start, run.verdict, run.inventory
-    identities = matching.identities(inventory)
+    identities = facts.identities(inventory)
     figures = {
         series_key(check.id, one.due, identities, run.plan.gpus): _figure(one)
         for check in verdict.checks

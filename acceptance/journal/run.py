@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from acceptance.baseline import changes, matching
+from acceptance.baseline import changes, facts
 from acceptance.core.fold import fold
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Message
@@ -131,7 +131,7 @@ def _run(folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], fo
     inventory = observation.inventory_of(entries)
     troubles = found.troubles
     if found.digest is not None:
-        troubles += tuple(seal.other_parts(entries, matching.identities(inventory)))
+        troubles += tuple(seal.other_parts(entries, facts.identities(inventory)))
     functions = {parse(one): part for one, part in topology.gpu_functions(inventory).items()}
     changed = changes.compare(start.plan.baseline, entries)
     return Run(

@@ -16,7 +16,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from acceptance import resources
-from acceptance.baseline import change_rules, matching
+from acceptance.baseline import changes as baseline_changes
+from acceptance.baseline import facts
 from acceptance.core.machine_facts import KnownChange, MachineFacts
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import Gpu
@@ -154,7 +155,7 @@ class HistoryRecall:
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
-            changes = change_rules.read(resources.locate("changes.toml"))
+            changes = baseline_changes.read(resources.locate("changes.toml"))
             made = replace(made, baseline=replace(accepted.machine, book=changes, known=known))
         if plan.is_whole:  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
@@ -284,7 +285,7 @@ def _with_past(
     book: DriftBook,
     today: float,
 ) -> Plan:
-    identities = matching.identities(prepared.inventory)
+    identities = facts.identities(prepared.inventory)
     virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:

@@ -34,7 +34,7 @@ from acceptance.machine import gpu_selection
 from acceptance.machine.gpu import Gpu
 from acceptance.process.command import ProgramResult
 from acceptance.session.stage import Part
-from acceptance.tools import cuda_error
+from acceptance.tools import proof
 from acceptance.wording.errors import WordedError, said
 
 
@@ -274,7 +274,7 @@ def _broken_off(done: ProgramResult) -> Message | None:
         return done.describe() if trouble is None else Message("load_trouble", {"why": trouble})
     if done.truncated:
         return Message("load_output_lost")
-    error = cuda_error.find(done.stderr.splitlines())  # beside a complete output
+    error = proof.find(done.stderr.splitlines())  # beside a complete output
     return None if error is None else Message("load_cuda_error", {"why": error.reason})
 
 

@@ -24,7 +24,7 @@ from acceptance.core.message import (
 )
 from acceptance.core.parts import GPUS, Component, Pair
 from acceptance.core.verdict import Judgement
-from acceptance.diagnosis import peer_paths, slow_paths, transports
+from acceptance.diagnosis import peer_paths, transports
 from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
 from acceptance.loads.collective.contract import COLLECTIVE_VARIANTS, WITH_MULTICAST, Ask
@@ -420,7 +420,7 @@ def test_collectives(
     rate, ratio = PATH_RATE
     rates = results.values(rate)
     groups = {due.siblings.among for due in check.due(ratio) if due.siblings is not None}
-    slow = slow_paths.explain(rates, groups, due_gpus, links, collectives.trials(results))
+    slow = transports.explain(rates, groups, due_gpus, links, collectives.trials(results))
     check(rate, rates, notes=slow)
     check.ratio(ratio, notes=slow)
     # The ways that NCCL chose for each path, in both arms.

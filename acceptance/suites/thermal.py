@@ -10,7 +10,7 @@ from acceptance.core.evidence import Table
 from acceptance.core.message import Message
 from acceptance.core.parts import Component
 from acceptance.core.record import Outcome
-from acceptance.diagnosis import connector
+from acceptance.diagnosis import steady_state
 from acceptance.diagnosis.gpu_history import GpuHistory, NotMeasured
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
 from acceptance.diagnosis.laps import Laps, slots
@@ -148,14 +148,14 @@ def _connectors(
 ) -> None:
     """Judge whether a card draws less than its equals while its fans run higher."""
     due = check.components("burn_power_short")
-    draws: dict[Component, connector.Draw] = {}
+    draws: dict[Component, steady_state.Draw] = {}
     for gpu, burn in burns.items():
         if gpu.name in due:
             try:
-                draws[gpu.name] = connector.draw(burn)
+                draws[gpu.name] = steady_state.draw(burn)
             except NotMeasured as error:
                 troubles.append(error.message)
-    told = connector.compare(draws, siblings)
+    told = steady_state.compare(draws, siblings)
     places = {gpu.name: gpu.pci_address for gpu in burns}
     check(
         "burn_power_short",

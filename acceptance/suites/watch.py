@@ -10,7 +10,7 @@ import pytest
 from acceptance.core import clock_reasons
 from acceptance.core.message import Gap, Listed, Message, Text, Values, no_answer, not_offered
 from acceptance.core.parts import Component
-from acceptance.diagnosis import gpu_settings
+from acceptance.diagnosis import gpu_work
 from acceptance.diagnosis.gpu_history import (
     DMESG_ADVICE,
     GpuHistory,
@@ -262,10 +262,10 @@ def test_settings(
     reach.
     """
     changed = {
-        gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()
+        gpu: gpu_work.setting_changes(history, load_spans) for gpu, history in watched.items()
     }
     for history in watched.values():
-        for note in gpu_settings.clock_notes(history):
+        for note in gpu_work.clock_notes(history):
             say(note)
     check(
         "gpu_settings_unchanged",

@@ -24,7 +24,7 @@ from acceptance.core import plain_text
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import MACHINE, Component, Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools import cuda_error, reading
+from acceptance.tools import proof, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 # The meaning of a megabyte depends on the version; the unit is taken as the text prints it.
@@ -286,8 +286,8 @@ def parse(text: str) -> ToolOutput:
     *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)
-    if error := cuda_error.find_code(lines) or cuda_error.trouble(lines):
-        return cuda_error.outcome(TOOL, error)
+    if error := proof.find_code(lines) or proof.trouble(lines):
+        return proof.outcome(TOOL, error)
     runs = [_collect(part) for part in _runs(lines)]
     if not any(_START.search(line) for line in lines) and not any(
         run.tables or run.refused for run in runs

@@ -23,7 +23,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message, Values
 from acceptance.core.parts import MACHINE, Component, Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools import cuda_error, reading
+from acceptance.tools import proof, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 _CORES = re.compile(
@@ -239,7 +239,7 @@ def _count(line: str, before: int | None, digits: str) -> int:
     return int(number(TOOL, line, digits))
 
 
-def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Text:
+def _collect(lines: Sequence[str], trouble: proof.CudaError | None) -> _Text:
     found = _Text()
     for line in lines:
         text = " ".join(line.split())
@@ -334,10 +334,10 @@ def devices(text: str) -> tuple[Device, ...]:
 def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     """The outcome if it is not *pass*, and the content of the lines."""
     lines = reading.tool_lines(text)
-    trouble = cuda_error.find_code(lines)
+    trouble = proof.find_code(lines)
     found = _collect(lines, trouble)
-    if error := trouble or cuda_error.trouble(lines):
-        return cuda_error.outcome(TOOL, error), found
+    if error := trouble or proof.trouble(lines):
+        return proof.outcome(TOOL, error), found
     why = _worthless(found)
     return (ToolOutput(TOOL, "error", why) if why is not None else None), found
 

@@ -17,16 +17,17 @@ from acceptance.core import plain_text
 from acceptance.core.message import Listed, Message, Single, Values, known
 from acceptance.core.parts import Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools import cuda_error, reading
-from acceptance.tools.cuda_error import (
+from acceptance.tools import proof, reading
+from acceptance.tools.proof import (
     CAUSES,
     DRIVER_TOO_OLD,
     NO_DEVICE,
     NOT_READY,
     OUT_OF_MEMORY,
     UNAVAILABLE,
+    ToolError,
+    option,
 )
-from acceptance.tools.proof import ToolError, option
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 Mode = Literal["float", "tensor", "double"]
@@ -612,7 +613,7 @@ _SETUP = tuple(
     for pattern, cure in (
         (
             r"system not yet initialized|SYSTEM_NOT_READY",
-            cuda_error.numbered(NOT_READY),
+            proof.numbered(NOT_READY),
         ),
         (
             (
@@ -750,7 +751,7 @@ def parse(text: str) -> ToolOutput:
     fault = _fault(history, frame, trouble)
     if fault is not None:
         return ToolOutput(TOOL, "fail", fault, readings)
-    said = cuda_error.find(rest.split("\n"))
+    said = proof.find(rest.split("\n"))
     if said is not None and said.hardware:
         return ToolOutput(TOOL, "fail", said.reason, readings)
     why = (

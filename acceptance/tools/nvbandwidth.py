@@ -35,7 +35,7 @@ from acceptance.core import plain_text
 from acceptance.core.message import Listed, Message, Text, Values, known
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools import cuda_error
+from acceptance.tools import proof
 from acceptance.tools import reading as tools_reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
@@ -599,15 +599,15 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL, "fail", Message("wrong_data_arrived", {"line": plain_text.quote(wrong)})
         )
-    if error := cuda_error.trouble(lines):
-        return cuda_error.outcome(TOOL, error)
+    if error := proof.trouble(lines):
+        return proof.outcome(TOOL, error)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
     if asserted is not None:
         return ToolOutput(TOOL, "error", Message("tool_died", {"line": plain_text.quote(asserted)}))
     joined = "\n".join(lines)
     found = read_json(joined) if holds_json(joined) else read_text(lines)
     if found is None:
-        return cuda_error.not_started(TOOL, text, lines)
+        return proof.not_started(TOOL, text, lines)
     why = found.trouble()
     # Readings beside an error are still shown; they decide nothing.
     readings = tuple(matrix.reading() for matrix in found.matrices if matrix.trouble(None) is None)

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.tools import cuda_error, reading
+from acceptance.tools import proof, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
 _PAIR = re.compile(
@@ -311,12 +311,12 @@ def parse(text: str) -> ToolOutput:
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
-    if error := cuda_error.trouble(kept):
-        return cuda_error.outcome(TOOL, error)
+    if error := proof.trouble(kept):
+        return proof.outcome(TOOL, error)
     for line in filter(None, kept):
         _line(found, line)
     if not (found.ours or found.devices or found.matrices):
-        return cuda_error.not_started(TOOL, text, kept)
+        return proof.not_started(TOOL, text, kept)
     if _CONNECTIVITY not in found.matrices and (rows := found.access.rows()):
         found.matrices[_CONNECTIVITY] = _Matrix(_CONNECTIVITY, len(rows), rows)
     why = _worthless(found)

@@ -1,17 +1,285 @@
-"""What a tool's run proves: its text, its exit and its duration are judged together."""
+"""What a tool's run proves: its text, its exit and its duration are judged together.
+
+Error messages of CUDA, NVML and the shell from a tool that could not do its work come with fixes:
+nvbandwidth and p2pBandwidthLatencyTest print the driver's error names and sentences; programs that
+print error numbers are read by `find_code`. Both use the same causes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from acceptance.core.message import Message, Single
+from acceptance.core.message import Message, Single, Value, known
+from acceptance.core.plain_text import quote
 from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.tools import cuda_error
-from acceptance.tools.reading import ToolOutput
+from acceptance.tools.reading import ToolOutput, foreign
 from acceptance.wording.errors import WordedError
+
+OUT_OF_MEMORY = 2
+DRIVER_TOO_OLD = 35
+UNAVAILABLE = 46
+NO_DEVICE = 100
+NOT_READY = 802
+
+
+# Cause and fix of each code.
+CAUSES: Mapping[int, Message] = {
+    OUT_OF_MEMORY: Message("cuda_memory_held"),
+    3: Message("cuda_not_initialised"),
+    10: Message("cuda_no_such_gpu"),
+    30: Message("cuda_no_reason"),
+    34: Message("cuda_stub_loaded"),
+    DRIVER_TOO_OLD: Message("cuda_driver_too_old"),
+    36: Message("cuda_driver_lacks_call"),
+    38: Message("cuda_no_gpu"),
+    39: Message("cuda_ecc_error"),
+    UNAVAILABLE: Message("cuda_gpu_busy"),
+    77: Message("cuda_bad_address"),
+    NO_DEVICE: Message("cuda_no_gpu"),
+    101: Message("cuda_no_such_gpu"),
+    209: Message("cuda_not_built_for_gpu"),
+    214: Message("cuda_ecc_error"),
+    220: Message("cuda_nvlink_error"),
+    222: Message("cuda_newer_than_driver"),
+    304: Message("cuda_system_call_failed"),
+    700: Message("cuda_bad_address"),
+    702: Message("cuda_display_time_limit"),
+    719: Message("cuda_bad_address"),
+    800: Message("cuda_not_permitted"),
+    801: Message("cuda_not_supported"),
+    NOT_READY: Message("cuda_fabric_not_ready"),
+    803: Message("cuda_versions_differ"),
+    804: Message("cuda_compat_found"),
+    **dict.fromkeys((805, 806, 807, 808, 809, 810), Message("cuda_no_mps")),
+    999: Message("cuda_no_reason"),
+}
+# The codes that prove a fault of the hardware themselves.
+HARDWARE = frozenset({39, 214, 220})
+
+
+def numbered(code: int, text: str | None = None) -> Message:
+    """Code, cause and fix in one clause, with CUDA's own `text` for it."""
+    cause = CAUSES.get(code, Message("cuda_error_unknown"))
+    quoted = quote(text) if text else None
+    return Message("cuda_error", known(number=code, text=quoted, why=cause))
+
+
+_CALL = re.compile(r"\bcuda[A-Z]\w+ returned (?P<code>[1-9]\d{0,8})\b(?:\s*->\s*(?P<text>\S.*))?")
+_FORMS = (
+    _CALL,
+    # helper_cuda.h: `CUDA error at FILE:LINE code=46(cudaErrorDevicesUnavailable)
+    # "cudaSetDevice(0)"` No search runs past the next beginning: a line of many beginnings would
+    # take hours.
+    re.compile(
+        r"\bCUDA error at \S(?:(?!CUDA error at "
+        r").)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"
+    ),
+    # `FILE(LINE) : getLastCudaError() CUDA error : words : (46) text.`
+    re.compile(
+        r"\bCUDA error : (?:(?!CUDA error : ).)*\((?P<code>[1-9]\d{0,8})\) (?P<text>.*?)\.?$"
+    ),
+    # CUDA 5.0 and older: `cudaSafeCall() Runtime API error 38: text.`
+    re.compile(r"\bRuntime API error (?P<code>[1-9]\d{0,8})\s*: (?P<text>.*?)\.?$"),
+)
+_ARROW = re.compile(r"^\s*->\s*(?P<text>\S.*)$")
+# Errors that the samples print in words only.
+_PHRASES = {
+    "There are no available device(s) that support CUDA": NO_DEVICE,
+    "There is no device supporting CUDA": NO_DEVICE,
+    "!!!!!No devices found!!!!!": NO_DEVICE,
+    "cudaGetDeviceCount FAILED": DRIVER_TOO_OLD,
+    "device is running in <Compute Mode Prohibited>": UNAVAILABLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CudaError:
+    """One error as printed: its code, and CUDA's text for it if it was printed."""
+
+    code: int
+    text: str | None
+
+    @property
+    def hardware(self) -> bool:
+        """Whether the code itself proves a fault of the hardware."""
+        return self.code in HARDWARE
+
+    @property
+    def reason(self) -> Message:
+        """Code, cause and fix in one clause."""
+        return numbered(self.code, self.text)
+
+
+def find_code(lines: Sequence[str]) -> CudaError | None:
+    """The first error in the lines that proves a hardware fault, else the first error.
+
+    None if there is no error.
+    """
+    found: list[CudaError] = []
+    inked = [line for line in lines if line.strip()]
+    for line, following in itertools.pairwise([*inked, ""]):
+        found += [
+            CudaError(code, phrase.strip("!"))
+            for phrase, code in _PHRASES.items()
+            if phrase in line
+        ]
+        for form in _FORMS:
+            if match := form.search(line):
+                text = match["text"]
+                after = _ARROW.match(following) if form is _CALL else None
+                found.append(
+                    CudaError(int(match["code"]), text or (after["text"] if after else None))
+                )
+                break
+    return next((error for error in found if error.hardware), found[0] if found else None)
+
+
+# Sentences of the driver or the shell that a finished run never prints.
+_DIED = re.compile(
+    r"Cuda failure|\bCUDA error\b|CUDA Runtime "
+    r"Error|cudaSafeCall|\[CUDA_ERROR_\w+\]|\[cudaError\w+\]|NVML_ERROR"
+    r"|Failed to create stop watch|Segmentation fault|^(?:Aborted|Killed|Bus error"
+    r"|Illegal instruction|Floating point exception)\b|\(core dumped\)|terminate called",
+    re.IGNORECASE,
+)
+# Names of errors in the CUDA runtime and driver, from any program: no result after one counts.
+_CUDA = re.compile(
+    r"\bCUDA(?: runtime| driver)? (?:error|failure)\b|\bCUDA_ERROR_[A-Z]|\bcudaError(?!_t\b)[A-Z]"
+    r"|\bCUBLAS_STATUS_(?!SUCCESS)[A-Z]|illegal memory access|unspecified launch failure"
+    r"|misaligned address|illegal instruction was encountered|device-side assert triggered",
+    re.IGNORECASE,
+)
+# Messages from before the tool started, perhaps of another command: one counts only if no output of
+# the tool follows.
+_NOT_STARTED = re.compile(
+    r"error while loading shared libraries|command not found|No such file or directory|Permission "
+    r"denied"
+    r"|GPUs? not found|\bwaived\b|at least \d+ GPUs?|Exec format error",
+    re.IGNORECASE,
+)
+# Messages that name the hardware itself, so that no software cause is left.
+_FAULT = re.compile(
+    r"(?:ECC|NVLINK)_?Uncorrectable|uncorrectable (?:ECC|NVLink)|GPU is lost|fallen off the bus",
+    re.IGNORECASE,
+)
+_CURES = (
+    (
+        re.compile(r"no CUDA-capable device|NO_DEVICE|NoDevice|GPUs? not found", re.IGNORECASE),
+        CAUSES[NO_DEVICE],
+    ),
+    (
+        re.compile(r"not yet initialized|SYSTEM_NOT_READY|SystemNotReady", re.IGNORECASE),
+        numbered(NOT_READY),
+    ),
+    (
+        re.compile(
+            r"driver version is insufficient|unsupported toolchain|INSUFFICIENT_DRIVER",
+            re.IGNORECASE,
+        ),
+        CAUSES[DRIVER_TOO_OLD],
+    ),
+    (
+        re.compile(r"library version mismatch", re.IGNORECASE),
+        Message("driver_module_old"),
+    ),
+    (
+        re.compile(r"no kernel image|NO_BINARY_FOR_GPU|NoKernelImage", re.IGNORECASE),
+        Message("tool_not_built_for_gpu"),
+    ),
+    (
+        re.compile(r"out of memory|OUT_OF_MEMORY|MemoryAllocation", re.IGNORECASE),
+        CAUSES[OUT_OF_MEMORY],
+    ),
+    (
+        re.compile(r"busy or unavailable|DEVICE_UNAVAILABLE|DevicesUnavailable", re.IGNORECASE),
+        CAUSES[UNAVAILABLE],
+    ),
+    (
+        re.compile(
+            r"launch failure|illegal memory access|LAUNCH_FAILED|ILLEGAL_ADDRESS|timed out",
+            re.IGNORECASE,
+        ),
+        Message("gpu_stopped"),
+    ),
+    (
+        re.compile(r"loading shared libraries", re.IGNORECASE),
+        Message("library_missing"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailure:
+    """The line that says why a tool did no work, and whether it names a hardware fault itself."""
+
+    reason: Message
+    hardware: bool
+
+
+def _quoted(line: str) -> dict[str, Value]:
+    """The line and the fix, where it is known."""
+    cure = next((cure for pattern, cure in _CURES if pattern.search(line)), None)
+    return known(line=quote(line), cure=cure)
+
+
+def _worst(lines: Iterable[str]) -> str | None:
+    """The first line that names a hardware fault, else the first."""
+    found = list(lines)
+    return next((line for line in found if _FAULT.search(line)), found[0] if found else None)
+
+
+def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
+    """Why a run died, or None.
+
+    It is the first line that names a hardware fault, else the first line that no finished run
+    prints.
+    """
+    line = _worst(line for line in lines if _DIED.search(line.strip()))
+    if line is None:
+        return None
+    return ToolFailure(Message("tool_died", _quoted(line)), bool(_FAULT.search(line)))
+
+
+def find(lines: Iterable[str]) -> ToolFailure | None:
+    """A CUDA error or a lost GPU, in words, even if the text calls the run a pass; or None.
+
+    The first line that names a hardware fault comes before the others.
+    """
+    line = _worst(line for line in lines if _CUDA.search(line) or _FAULT.search(line))
+    if line is None:
+        return None
+    return ToolFailure(Message("cuda_reported", _quoted(line)), bool(_FAULT.search(line)))
+
+
+def trouble(lines: Sequence[str]) -> ToolFailure | None:
+    """Why no result of the lines counts: the program died, or printed an error; or None.
+
+    What names a hardware fault comes before the others.
+    """
+    found = [failure for failure in (crash_reason(lines), find(lines)) if failure is not None]
+    return next((one for one in found if one.hardware), found[0] if found else None)
+
+
+def outcome(tool: str, trouble: CudaError | ToolFailure) -> ToolOutput:
+    """The outcome of a text with an error: a *fail* only if it names a fault of the hardware."""
+    return ToolOutput(tool, "fail" if trouble.hardware else "error", trouble.reason)
+
+
+def not_started(tool: str, text: str, lines: Iterable[str]) -> ToolOutput:
+    """The outcome of a text without any output of the tool: why it did not start.
+
+    Raises UnreadableOutput if the text does not say.
+    """
+    line = next((line for line in lines if _NOT_STARTED.search(line)), None)
+    if line is None:
+        raise foreign(tool, text)
+    return ToolOutput(tool, "error", Message("tool_not_started", _quoted(line)))
 
 
 class ToolError(WordedError):
@@ -50,7 +318,7 @@ def prove(
         return output
     if output.outcome == "error":
         troubles.append(output.reason)
-    elif trouble := cuda_error.find(done.text.splitlines()):
+    elif trouble := find(done.text.splitlines()):
         troubles.append(Message("tool_says", {"tool": tool, "why": trouble.reason}))
     if troubles:
         last = done.last_lines(2)

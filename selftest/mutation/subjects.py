@@ -37,41 +37,37 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/exit_code.py", "acceptance/core/nearest.py", "acceptance/core/regular_file.py",
     "acceptance/core/strict.py", "acceptance/core/version.py", "acceptance/diagnosis/causes.py",
     "acceptance/diagnosis/note_rules.py", "acceptance/diagnosis/symptom.py",
-    "acceptance/diagnosis/wrong_result.py", "acceptance/diagnosis/connector.py",
+    "acceptance/diagnosis/wrong_result.py", "acceptance/diagnosis/steady_state.py",
     "acceptance/diagnosis/diagnosis.py", "acceptance/diagnosis/gpu_history.py",
-    "acceptance/diagnosis/gpu_settings.py", "acceptance/diagnosis/gpu_work.py",
-    "acceptance/diagnosis/gravity.py", "acceptance/diagnosis/steady_state.py",
-    "acceptance/diagnosis/time_weight.py", "acceptance/expect/basis.py",
-    "acceptance/expect/ceiling.py", "acceptance/expect/collected.py",
-    "acceptance/expect/components.py", "acceptance/expect/declared_inventory.py",
-    "acceptance/expect/derived.py", "acceptance/expect/gpu_limits.py",
-    "acceptance/expect/gpu_names.py", "acceptance/expect/loosest.py",
-    "acceptance/expect/sheet_figures.py", "acceptance/expect/limit_book.py",
-    "acceptance/expect/plan_builder.py", "acceptance/expect/limit_version.py",
-    "acceptance/expect/site_families.py", "acceptance/expect/site_sheets.py",
-    "acceptance/expect/sensor_range.py", "acceptance/loads/miscompare.py",
-    "acceptance/fleet/common_cause.py", "acceptance/fleet/comparison.py", "acceptance/fleet/due.py",
-    "acceptance/fleet/ending.py", "acceptance/fleet/night.py", "acceptance/fleet/outliers.py",
-    "acceptance/fleet/pairs.py", "acceptance/fleet/verdicts.py", "acceptance/journal/seal.py",
-    "acceptance/machine/channels.py", "acceptance/machine/machine_file.py",
-    "acceptance/observe/gpu_sample.py", "acceptance/resources.py", "acceptance/suites/watch.py",
-    "acceptance/tools/bandwidth_test.py", "acceptance/tools/cuda_error.py",
-    "acceptance/tools/device_query.py", "acceptance/tools/gpu_burn.py",
+    "acceptance/diagnosis/gpu_work.py", "acceptance/diagnosis/gravity.py",
+    "acceptance/expect/sheet_figures.py", "acceptance/expect/ceiling.py",
+    "acceptance/expect/collected.py", "acceptance/expect/components.py",
+    "acceptance/expect/declared_inventory.py", "acceptance/expect/limit_book.py",
+    "acceptance/expect/gpu_limits.py", "acceptance/expect/gpu_names.py",
+    "acceptance/expect/loosest.py", "acceptance/expect/plan_builder.py",
+    "acceptance/expect/limit_version.py", "acceptance/expect/site_families.py",
+    "acceptance/expect/site_sheets.py", "acceptance/expect/sensor_range.py",
+    "acceptance/loads/miscompare.py", "acceptance/fleet/common_cause.py",
+    "acceptance/fleet/comparison.py", "acceptance/fleet/due.py", "acceptance/fleet/ending.py",
+    "acceptance/fleet/night.py", "acceptance/fleet/outliers.py", "acceptance/fleet/pairs.py",
+    "acceptance/fleet/verdicts.py", "acceptance/journal/seal.py", "acceptance/machine/channels.py",
+    "acceptance/machine/machine_file.py", "acceptance/observe/gpu_sample.py",
+    "acceptance/resources.py", "acceptance/suites/watch.py", "acceptance/tools/bandwidth_test.py",
+    "acceptance/tools/proof.py", "acceptance/tools/device_query.py", "acceptance/tools/gpu_burn.py",
     "acceptance/tools/nvbandwidth.py", "acceptance/tools/p2p_bandwidth.py",
-    "acceptance/tools/proof.py", "acceptance/tools/read/kernel_log.py",
-    "acceptance/tools/read/nccl_log.py", "acceptance/tools/read/nccl_tests.py",
-    "acceptance/tools/read/nccl_warnings.py", "acceptance/tools/read/sheet.py",
-    "acceptance/tools/reading.py",
+    "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
+    "acceptance/tools/read/nccl_tests.py", "acceptance/tools/read/nccl_warnings.py",
+    "acceptance/tools/read/sheet.py", "acceptance/tools/reading.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
 # What decides: everything is mutated.
 _DECIDE: dict[str, dict[str, str]] = {
     "baseline": {
-        "change_rules": "change_rules | changes inventory_recorded",
-        "changes": "changes | inventory_recorded",
-        "facts": "facts | history/comparison changes inventory_recorded",
-        "matching": "matching machine/observation | history/comparison",
+        "changes": "changes change_rules | inventory_recorded",
+        "facts": (
+            "facts matching machine/observation | history/comparison changes inventory_recorded"
+        ),
     },
     "core": {
         "advice": "expect/site_families | reports/advice diagnosis/causes",
@@ -128,16 +124,13 @@ _DECIDE: dict[str, dict[str, str]] = {
             " history/baseline incident session/live_evidence | fold_properties drift |"
             " expect/every_limit"
         ),
-        "grammar": "grammar",
     },
     "diagnosis": {
         "agreement": "agreement | suites/compute_suite",
         "causes": "causes gpu_causes host_causes | reports/explanation",
         "digest_agreement": "suites/train_digests",
-        "connector": "suites/connector_suite",
         "diagnosis": "diagnosis | recorded_burns suites/together_suite",
         "gpu_history": "gpu_history | suites/watch_suite steady_state laps",
-        "gpu_settings": "gpu_work | suites/watch_suite",
         "gpu_work": "gpu_work | suites/watch_suite suites/thermal_suite",
         "gravity": "gravity | reports/headline",
         "laps": "laps | recorded_burns suites/together_suite",
@@ -145,14 +138,17 @@ _DECIDE: dict[str, dict[str, str]] = {
         "peer_paths": "peer_paths | suites/peers_suite",
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
-        "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_preconditions",
-        "steady_state": "steady_state | suites/thermal_suite",
+        "signature": (
+            "signature vram_pattern | diagnosis recorded_burns | watch/telemetry_reader"
+            " suites/gpu_preconditions"
+        ),
+        "steady_state": (
+            "steady_state time_weight suites/connector_suite | suites/thermal_suite"
+            " recorded_burns suites/together_suite"
+        ),
         "symptom": "symptom symptom_rules",
-        "time_weight": "time_weight | recorded_burns suites/together_suite",
-        "slow_paths": "slow_paths",
-        "transports": "transports",
+        "transports": "transports slow_paths",
         "wrong_result": "wrong_result",
-        "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },
     "loads": {
         "collective/contract": "collective_contract contract"
@@ -177,34 +173,31 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu limit_lint sheet",
-        "basis": "sheet_figures | tools/read_sheet",
         "ceiling": "ceiling | machine/synthetic_machines training_limits",
-        "collective": "collective_limits",
         "collected": "plan_builder | session/collection session/plugin",
         "components": "components",
-        "compute": "expect_compute | expect_gpu sheet",
+        "compute": "expect_compute training_limits | expect_gpu sheet",
         "declaration": "declaration | every_limit machine/shipped_machines",
         "declared_inventory": "declared_inventory | machine/profiles_can_pass",
-        "derived": "derived | expect_gpu ceiling",
         "disk_sheet": "disk_sheet | storage_limits",
-        "gpu": "expect_gpu | machine/shipped_machines sheet",
+        "gpu": (
+            "expect_gpu collective_limits parallel_limits | machine/shipped_machines sheet"
+            " machine/synthetic_machines"
+        ),
         "gpu_limits": "gpu_limits",
         "gpu_names": "gpu_names | run/planning",
-        "gpu_pair": "expect_gpu | machine/shipped_machines machine/synthetic_machines",
-        "limit_book": "limits | plan_builder declaration expect_gpu",
+        "limit_book": "limits derived | plan_builder declaration expect_gpu ceiling",
         "limit_version": "limit_version",
         "loosest": "loosest | every_limit plan_builder",
         "measurements": "measurements",
-        "parallel": "parallel_limits",
         "plan_builder": "plan_builder | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",
-        "sheet": "sheet | limit_lint architecture expect_gpu",
+        "sheet": "sheet core/grammar | limit_lint architecture expect_gpu",
         "sheet_figures": "sheet_figures | tools/read_sheet sheet",
         "site_families": "site_families",
         "site_sheets": "site_sheets | run/site_sheet_runs",
         "storage_limits": "storage_limits | disk_sheet",
-        "training": "training_limits",
     },
     "fleet": {
         "common_cause": "fleet_causes | fleet_collect",
@@ -267,15 +260,14 @@ _READ: dict[str, dict[str, str]] = {
     "tools": {
         "bandwidth_test": "bandwidth_test | every_parser log_prefix recordings",
         "cpuburn": "cpuburn",
-        "cuda_error": (
-            "cuda_error | nvbandwidth p2p_bandwidth device_query gpu_burn bandwidth_test"
-        ),
         "device_query": "device_query | every_parser log_prefix recordings",
         "fio": "fio core/disk_error | every_parser recordings",
         "gpu_burn": "gpu_burn | every_parser suites/gpu_tools log_prefix recordings cuda_error",
         "nvbandwidth": "nvbandwidth | every_parser log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | every_parser recordings log_prefix",
-        "proof": "proof | p2p_bandwidth",
+        "proof": (
+            "proof cuda_error | p2p_bandwidth nvbandwidth device_query gpu_burn bandwidth_test"
+        ),
         "read/kernel_log": "observe/kernel_log | observe/kernel_log_variants",
         "read/log_prefix": "log_prefix | gpu_burn",
         "read/nccl_log": "nccl_log",

@@ -12,14 +12,14 @@ import journals
 import msgspec
 from known import known
 
-from acceptance.baseline import change_rules, facts
+from acceptance.baseline import changes, facts
 from acceptance.baseline.changes import MachineChange
 from acceptance.core.evidence import Observed
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry, Measured
 
-BOOK = change_rules.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
+BOOK = changes.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
 DAY = "2026-01-01"  # of the journals of `journals`
 
 

@@ -8,7 +8,7 @@ import pytest
 from cases import each
 from known import known
 
-from acceptance.baseline import change_rules
+from acceptance.baseline import changes
 from acceptance.core.message import SetupError
 
 PARTS = """
@@ -53,7 +53,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_the_first_rule_that_fits(tmp_path: Path) -> None:
-    book = change_rules.read(written(tmp_path, PARTS + FACT + FACT.replace("warn", "fail")))
+    book = changes.read(written(tmp_path, PARTS + FACT + FACT.replace("warn", "fail")))
     assert known(book.of_fact("gpu", "vbios", "differs", "lower")).means == "warn"
     assert book.of_fact("gpu", "vbios", "lower") is None
     assert book.of_fact("disk", "vbios", "differs") is None
@@ -130,7 +130,7 @@ def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: l
     text = (PARTS + FACT).replace(old, new)
     assert text != PARTS + FACT
     with pytest.raises(SetupError) as caught:
-        change_rules.read(written(tmp_path, text))
+        changes.read(written(tmp_path, text))
     for word in ["changes.toml: ", *words]:
         assert word in str(caught.value)
 
@@ -143,13 +143,13 @@ def test_parts_of_every_kind_need_every_rule(tmp_path: Path, kind: str, change: 
     text = PARTS.replace(old, f'of = [{", ".join(others)}]\nchange = "{change}"')
     assert text != PARTS
     with pytest.raises(SetupError, match=f"{kind} needs a rule for a part that is missing"):
-        change_rules.read(written(tmp_path, text))
+        changes.read(written(tmp_path, text))
 
 
 def test_a_part_of_a_direction_may_stand_in_two_rules(tmp_path: Path) -> None:
     lower = FACT.replace('"differs"', '"lower"\nwithin = 0.5')
     higher = FACT.replace('"differs"', '"higher"')
-    assert change_rules.read(written(tmp_path, PARTS + lower + higher)).change[-2].within == 0.5
+    assert changes.read(written(tmp_path, PARTS + lower + higher)).change[-2].within == 0.5
 
 
 def test_what_depends_on_another_fact_is_what_differs(tmp_path: Path) -> None:
@@ -158,9 +158,9 @@ def test_what_depends_on_another_fact_is_what_differs(tmp_path: Path) -> None:
     version = FACT.replace('vbios = "VBIOS"', 'version = "v"')
     text = PARTS + lower + higher + version
     with pytest.raises(SetupError, match=r"given is for what differs \(why\)"):
-        change_rules.read(written(tmp_path, text))
+        changes.read(written(tmp_path, text))
     right = (
         PARTS + FACT.replace('"differs"', '"differs"\ngiven = "version"\ndated = true') + version
     )
-    (rule, _) = change_rules.read(written(tmp_path, right)).change[-2:]
+    (rule, _) = changes.read(written(tmp_path, right)).change[-2:]
     assert (rule.given, rule.dated) == ("version", True)

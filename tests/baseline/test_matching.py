@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.baseline.matching import MovedPart, ReplacedPart, match, unique_identities
+from acceptance.baseline.facts import MovedPart, ReplacedPart, match, unique_identities
 from acceptance.core.parts import CPU, Component, Core, Gpu, Pair, Part, Renamed, parse
 
 ZERO, ONE, OTHER = Gpu(0), Gpu(1), Renamed(parse("gpu1"))

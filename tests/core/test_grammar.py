@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.core.grammar import with_article
+from acceptance.expect.sheet import with_article
 from acceptance.wording import words
 
 

@@ -24,7 +24,7 @@ import pytest
 
 import acceptance
 from acceptance import resources
-from acceptance.baseline import change_rules
+from acceptance.baseline import changes
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
 from acceptance.core.message import Listed, Message, Text
@@ -144,7 +144,7 @@ def test_no_record_is_a_key_only_while_it_holds_no_dict() -> None:
 
 def test_a_record_with_a_hash_of_its_own_is_a_key() -> None:
     entries = journals.entries(journals.bodies(journals.plan()))
-    book = change_rules.read(resources.locate("changes.toml"))
+    book = changes.read(resources.locate("changes.toml"))
     every: list[object] = [
         entries[0],
         fold(entries),

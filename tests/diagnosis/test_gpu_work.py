@@ -19,8 +19,7 @@ from acceptance.core.clock_reasons import IDLE
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, RunStarted
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, OutOfRange, histories
-from acceptance.diagnosis.gpu_settings import setting_changes
-from acceptance.diagnosis.gpu_work import idle_reason, power_trouble, work
+from acceptance.diagnosis.gpu_work import idle_reason, power_trouble, setting_changes, work
 from acceptance.expect import sensor_range
 from acceptance.journal import reader
 from acceptance.journal import segment as journal_segment

@@ -8,8 +8,7 @@ from gpu_machine import gpu
 from worded import worded
 
 from acceptance.core.parts import Component, Gpu, Pair
-from acceptance.diagnosis.slow_paths import Trial, explain
-from acceptance.diagnosis.transports import PairLinks
+from acceptance.diagnosis.transports import PairLinks, Trial, explain
 
 LINKED = PairLinks(18, "SYS", "ok", "ok")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
-from acceptance.diagnosis.time_weight import (
+from acceptance.diagnosis.steady_state import (
     weighted_mean,
     weighted_median,
     weighted_values,

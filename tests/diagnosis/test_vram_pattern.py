@@ -6,8 +6,7 @@ from cases import each
 from worded import worded
 from wrong_results import Fact, vram
 
-from acceptance.diagnosis.signature import Signature
-from acceptance.diagnosis.vram_pattern import vram_signature
+from acceptance.diagnosis.signature import Signature, vram_signature
 from acceptance.loads import miscompare
 from acceptance.loads.miscompare import WrongMemory
 

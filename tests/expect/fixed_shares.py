@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from acceptance.expect import derived
-from acceptance.expect.derived import Book
+from acceptance.expect import limit_book
+from acceptance.expect.limit_book import Book
 
 # By side, and by the first quantity and measurement of a limit.
 SHARES: dict[tuple[str, str, str], float] = {
@@ -61,7 +61,7 @@ FIGURES: dict[str, float] = {
 
 def book() -> Book:
     """The shipped limits with these numbers."""
-    shipped = derived.book()
+    shipped = limit_book.book()
     rows = []
     for row in shipped.derived:
         of, names = next(iter(row.of.items()))

@@ -14,7 +14,7 @@ from typing import Any
 
 from acceptance.core.dtype import gemm_names, native_dtypes
 from acceptance.core.message import SetupError, UserError
-from acceptance.expect import architecture, basis, measurements, sheet, sheet_figures
+from acceptance.expect import architecture, measurements, sheet, sheet_figures
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetLimit
 
 READINGS: dict[str, Any] = tomllib.loads(
@@ -141,7 +141,7 @@ def of_sheet(one: Sheet) -> Iterator[str]:
             yield f"{row.measurement}: {row.low:g} is less than a card without a sheet is asked"
         yield from _remark(row)
     for other in (*one.collective, *one.share):
-        if basis.product(other.basis) is None:
+        if sheet_figures.product(other.basis) is None:
             yield f"{other.measurement}: its basis does not calculate {other.low:g}"
 
 
@@ -171,6 +171,6 @@ def _remark(row: SheetLimit) -> Iterator[str]:
         yield f"{row.measurement}: a remark stands in one of basis and bounds only"
     elif row.warn_low is not None:
         try:
-            basis.check(formula, row.warn_low, 3)
+            sheet_figures.check_basis(formula, row.warn_low, 3)
         except UserError as error:
             yield f"{row.measurement}: {error}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance.expect import derived
+from acceptance.expect import limit_book
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/limits.md"
 _HEADS = {
@@ -21,7 +21,7 @@ _HEADS = {
 
 def rows(kind: str) -> Iterator[tuple[str, str, str]]:
     """The rows of a table: of floors (`low`), ceilings (`high`) or figures."""
-    book = derived.book()
+    book = limit_book.book()
     if kind == "figure":
         for name in book.figure.__struct_fields__:
             one = getattr(book.figure, name)

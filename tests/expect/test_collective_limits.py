@@ -14,9 +14,7 @@ from worded import worded
 
 from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.expect import gpu_limits, measurements, sheet
-from acceptance.expect.collective import collective_limits
-from acceptance.expect.gpu import GpuFacts
-from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect.gpu import GpuFacts, PairFacts, collective_limits
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import COLLECTIVES, Sheet
 from acceptance.machine.gpu import gpus

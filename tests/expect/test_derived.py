@@ -26,15 +26,14 @@ from acceptance.core.parts import Core, Gpu, part
 from acceptance.expect import (
     architecture,
     declaration,
-    derived,
     disk_sheet,
     gpu_limits,
+    limit_book,
     limit_version,
     measurements,
 )
 from acceptance.expect.ceiling import gpu_ceilings, host_ceilings
-from acceptance.expect.derived import FILE, Amount, Book
-from acceptance.expect.limit_book import Override
+from acceptance.expect.limit_book import FILE, Amount, Book, Override
 from acceptance.expect.storage_limits import StorageFacts, ceilings, floors
 from acceptance.machine import disk_link, machine_file, pcie
 from acceptance.machine.disk_link import SataLink
@@ -161,7 +160,7 @@ def test_every_number_decides_a_limit_and_is_in_the_digest(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resources, "locate", lambda name: file if name == FILE else locate(name))
         assert limit_version.digest() != digest
-        patch.setattr(derived, "book", lambda: book)
+        patch.setattr(limit_book, "book", lambda: book)
         after = limits()
     moved = {key[0] for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     if place[0] == "derived":
@@ -175,7 +174,7 @@ def test_every_number_decides_a_limit_and_is_in_the_digest(
 
 def test_every_basis_is_whole(before: dict[Key, Limit]) -> None:
     """No wording asks for a value that it does not get."""
-    codes = {row.wording for row in derived.book().derived}
+    codes = {row.wording for row in limit_book.book().derived}
     told = {str(worded(limit.basis)) for limit in before.values()}
     assert told
     assert not [one for one in told if re.search(r"\{\w+\}", one) or one in codes]
@@ -206,23 +205,23 @@ def test_a_number_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: 
 
 
 def test_a_quantity_that_the_file_does_not_have_is_an_error() -> None:
-    assert_raises(SetupError, derived.book().rows, "of nothing", match=FILE)
+    assert_raises(SetupError, limit_book.book().rows, "of nothing", match=FILE)
 
 
 @each(
     "find, of, names, told",
     [
-        (derived.floors, "host_link", (), "no low of host_link limits anything"),
-        (derived.ceilings, "link", (), "no high of link limits anything"),
-        (derived.floors, "gemm_floor", (), r"no low of gemm_floor limits burn_\*"),
-        (derived.floors, "gemm_floor", ("burn_f64", "brun_i8"), "no low .* limits brun_i8"),
-        (derived.ceilings, "peak", ("gemm_f64", "copy_h2d"), "no high of peak limits copy_h2d"),
+        (limit_book.floors, "host_link", (), "no low of host_link limits anything"),
+        (limit_book.ceilings, "link", (), "no high of link limits anything"),
+        (limit_book.floors, "gemm_floor", (), r"no low of gemm_floor limits burn_\*"),
+        (limit_book.floors, "gemm_floor", ("burn_f64", "brun_i8"), "no low .* limits brun_i8"),
+        (limit_book.ceilings, "peak", ("gemm_f64", "copy_h2d"), "no high of peak limits copy_h2d"),
     ],
 )
 def test_a_limit_that_is_asked_for_in_vain_is_an_error(
     find: Callable[..., Iterator[Override]], of: str, names: tuple[str, ...], told: str
 ) -> None:
-    where = (Gpu(0), "x") if find is derived.floors else (Gpu(0),)
+    where = (Gpu(0), "x") if find is limit_book.floors else (Gpu(0),)
     assert_raises(
         SetupError,
         list,

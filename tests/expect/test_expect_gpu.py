@@ -19,9 +19,8 @@ from known import known
 from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.core.parts import Component, Gpu, Pair
-from acceptance.expect import derived, sheet
-from acceptance.expect.gpu import GpuFacts, gpu_limits
-from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect import limit_book, sheet
+from acceptance.expect.gpu import GpuFacts, PairFacts, gpu_limits
 from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.pcie import data_rate
@@ -115,8 +114,8 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
         *(known(rate)[0] for rate in lesser),
     ]  # half the lanes
     grades = {**dict.fromkeys(healthy, "pass"), **dict.fromkeys(slow, "fail")}
-    assert_graded(found, **dict.fromkeys(derived.names("link"), grades))
-    assert {held(found, name).unit for name in derived.names("link")} == {"GB/s"}
+    assert_graded(found, **dict.fromkeys(limit_book.names("link"), grades))
+    assert {held(found, name).unit for name in limit_book.names("link")} == {"GB/s"}
 
 
 def test_every_copy_over_the_link_is_limited_by_it() -> None:

@@ -28,7 +28,7 @@ from gpu_machine import (
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.compute import ComputeFacts
-from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect.gpu import PairFacts
 from acceptance.expect.limit_book import LimitBook
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import GpuCounters, Inventory

@@ -14,12 +14,9 @@ from synthetic_machines import SHEETS, inventory
 from worded import worded
 
 from acceptance.core.parts import GPUS, Gpu
-from acceptance.expect import derived, gpu_limits
-from acceptance.expect.collective import host_way
-from acceptance.expect.gpu import GpuFacts
-from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect import gpu_limits, limit_book
+from acceptance.expect.gpu import GpuFacts, PairFacts, host_way, parallel_ceilings, parallel_limits
 from acceptance.expect.limit_book import Override
-from acceptance.expect.parallel import parallel_ceilings, parallel_limits
 from acceptance.loads.train.parallel_contract import EFFICIENCIES
 from acceptance.machine.gpu import gpus
 
@@ -143,7 +140,7 @@ def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
 ) -> None:
     cards, _ = shown(BOXES["2x4090.toml"])
     links = known(SHEETS["H200 SXM 141GB"].nvlink)
-    shipped = derived.figures()
+    shipped = limit_book.figures()
     edges = {
         "pcie_most_tflops": SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"],
         "pcie_least_gbs": known(host_way(*cards)).value,
@@ -156,7 +153,7 @@ def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
             for name, value in edges.items()
         },
     )
-    monkeypatch.setattr(derived, "figures", lambda: at_edge)
+    monkeypatch.setattr(limit_book, "figures", lambda: at_edge)
     assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
     assert low(entries(replace(H200, count=2))["parallel_zero2_efficiency"]) == 0.70
 

@@ -11,7 +11,7 @@ from refusal import assert_raises, raised
 
 from acceptance import resources
 from acceptance.core.message import SetupError, UserError
-from acceptance.expect import basis, disk_sheet, gpu_limits, sheet, sheet_figures, site_sheets
+from acceptance.expect import disk_sheet, gpu_limits, sheet, sheet_figures, site_sheets
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import SiteSheetError
@@ -222,19 +222,19 @@ def test_a_shipped_sheet_that_somebody_changed_is_refused(monkeypatch: pytest.Mo
     ],
 )
 def test_the_product_of_a_basis(text: str, value: float | None) -> None:
-    found = basis.product(text)
+    found = sheet_figures.product(text)
     assert (found.value if found is not None else None) == (
         value if value is None else pytest.approx(value)
     )
 
 
 def test_a_basis_gives_its_floor_to_so_many_digits() -> None:
-    basis.check("0.75 x 989", 741, 3)
-    basis.check("0.75 x 989", 742, 3)
-    basis.check("0.6 x 0.23: 53 TFLOP/s", 0.13, 2)
-    basis.check("a note", 5, 3)
+    sheet_figures.check_basis("0.75 x 989", 741, 3)
+    sheet_figures.check_basis("0.75 x 989", 742, 3)
+    sheet_figures.check_basis("0.6 x 0.23: 53 TFLOP/s", 0.13, 2)
+    sheet_figures.check_basis("a note", 5, 3)
     for low in (740.5, 743, 7417):
-        assert_raises(UserError, basis.check, "0.75 x 989", low, 3)
+        assert_raises(UserError, sheet_figures.check_basis, "0.75 x 989", low, 3)
 
 
 def test_a_file_of_tolerances_that_is_wrong(tmp_path: Path) -> None:

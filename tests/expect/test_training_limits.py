@@ -11,10 +11,9 @@ from acceptance.core.limit import Limit
 from acceptance.core.parts import Gpu
 from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.ceiling import gpu_ceilings
-from acceptance.expect.compute import ComputeFacts
+from acceptance.expect.compute import ComputeFacts, training_limits
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.sheet import Sheet
-from acceptance.expect.training import training_limits
 from acceptance.loads.train.rates import OF_MATMUL, TRAINING_RATES
 from acceptance.wording import words
 

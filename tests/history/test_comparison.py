@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance import resources
-from acceptance.baseline.matching import MovedPart, ReplacedPart
+from acceptance.baseline.facts import MovedPart, ReplacedPart
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message

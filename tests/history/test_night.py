@@ -18,7 +18,7 @@ from nights import values
 from runs import RECORDED, judged, recorded
 from thoroughness import ALL
 
-from acceptance.baseline import matching
+from acceptance.baseline import facts as baseline_facts
 from acceptance.core import repeat
 from acceptance.core.evidence import Observed
 from acceptance.core.finding import Plausible, Waiver
@@ -235,7 +235,7 @@ def test_recorded_runs_are_nights(name: str) -> None:
     made = night.night_of(run)
     assert len(values(made)) == len(made.figures) > 0
     assert {one.serial for one in made.series if one.component == Gpu(0)} == {
-        matching.identities(run.inventory)[Gpu(0)]
+        baseline_facts.identities(run.inventory)[Gpu(0)]
     }
     facts, seconds = dict(made.era.facts), {"accept": "45 s", "nightly": "15 s", "smoke": "8 s"}
     assert facts["driver"] == "580.159.04"

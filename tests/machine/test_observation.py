@@ -16,7 +16,7 @@ from refusal import raised
 from runs import RECORDED
 from runs import recorded as recorded_run
 
-from acceptance.baseline.matching import identities
+from acceptance.baseline.facts import identities
 from acceptance.core.evidence import Observed
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.record import Note

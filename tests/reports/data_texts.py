@@ -20,7 +20,7 @@ from real_checks import collected
 
 import acceptance
 from acceptance import resources
-from acceptance.baseline import change_rules
+from acceptance.baseline import changes
 from acceptance.core.advice import Advice
 from acceptance.expect import architecture, loosest, measurements
 from acceptance.expect.measurements import Measurements
@@ -45,7 +45,7 @@ def texts() -> Iterator[tuple[str, str]]:
         if kind == entry.kinds[0]:
             yield from _of_advice(kind, entry)
     yield from _events()
-    for rule in change_rules.read(resources.locate("changes.toml")).change:
+    for rule in changes.read(resources.locate("changes.toml")).change:
         if rule.means != "nothing":
             for fact, words in rule.facts.items():
                 yield f"changes.{fact}", words
@@ -86,7 +86,7 @@ def _bases(families: Measurements) -> Iterator[tuple[str, str]]:
         found.setdefault(entry.basis, f"architectures.{entry}")
         for dtype, why in entry.unlimited.items():
             found.setdefault(why, f"architectures.{entry}.{dtype}")
-    for rule in change_rules.read(resources.locate("changes.toml")).change:
+    for rule in changes.read(resources.locate("changes.toml")).change:
         if rule.means != "nothing":
             found.setdefault(rule.basis, f"changes.{rule.event}")
     for most in loosest.book().unit:  # also of a site's own measurements

@@ -16,7 +16,7 @@ from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
-from acceptance.baseline import change_rules
+from acceptance.baseline import changes as baseline_changes
 from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
 from acceptance.core.message import SetupError
 from acceptance.core.past import DriftKind
@@ -196,7 +196,7 @@ def test_every_kind_of_event_and_of_symptom_has_its_causes_and_nothing_else_has(
     assert {event for event in found.by_event if "." not in event} == made, "of every kind as such"
     assert below("xid") <= set(table("xid")["xid"])
     assert below("drift") == set(get_args(DriftKind))
-    book = change_rules.read(resources.locate("changes.toml"))
+    book = baseline_changes.read(resources.locate("changes.toml"))
     changes = {rule.event for rule in book.change if rule.means in ("fail", "warn")}
     assert {f"inventory.{one}" for one in below("inventory")} == changes
     assert set(found.by_kind) == set(get_args(Symptom)) - {"low", "high"}

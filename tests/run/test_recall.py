@@ -27,7 +27,7 @@ from refusal import assert_raises
 from runs import judged, known_provenance, machine_root, sealed, write_segment, write_views
 
 from acceptance import resources
-from acceptance.baseline import change_rules
+from acceptance.baseline import changes as baseline_changes
 from acceptance.core import parts
 from acceptance.core.finding import Waiver
 from acceptance.core.fold import fold
@@ -583,7 +583,7 @@ def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
     assert (plan.baseline, [note for note in notes if "baseline" in note]) == (None, [])
     facts = accepted(tmp_path, root).baseline.certificate.machine
     plan, _ = recalled(tmp_path, root, HEALTHY)
-    book = change_rules.read(resources.locate("changes.toml"))
+    book = baseline_changes.read(resources.locate("changes.toml"))
     assert plan.baseline == replace(facts, book=book)
     assert run(tmp_path, root, "two", HEALTHY).verdict == "PASS"
 

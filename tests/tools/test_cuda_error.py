@@ -6,7 +6,7 @@ from known import known
 from reasons import why_of
 
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.tools import cuda_error
+from acceptance.tools import proof
 
 
 @each(
@@ -54,7 +54,7 @@ from acceptance.tools import cuda_error
     ],
 )
 def test_died(line: str, cure: str, hardware: bool) -> None:
-    trouble = known(cuda_error.crash_reason(["Device 0: something", line, "more"]))
+    trouble = known(proof.crash_reason(["Device 0: something", line, "more"]))
     assert trouble.hardware is hardware
     assert why_of(trouble).startswith(f"it died: '{line.strip()}'")
     assert cure in why_of(trouble)
@@ -66,14 +66,14 @@ def test_not_started() -> None:
         "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared "
         "object file"
     )
-    output = cuda_error.not_started("nvbandwidth", "", ["$ ./nvbandwidth", line])
+    output = proof.not_started("nvbandwidth", "", ["$ ./nvbandwidth", line])
     assert (output.tool, output.outcome) == ("nvbandwidth", "error")
     assert why_of(output).startswith("it did not start: './nvbandwidth: error while")
     assert "a library is missing" in why_of(output)
     with pytest.raises(
         UnreadableOutput, match=r"^nvbandwidth: the text holds no line of .*'hello'"
     ):
-        cuda_error.not_started("nvbandwidth", "\nhello\n", ["hello"])
+        proof.not_started("nvbandwidth", "\nhello\n", ["hello"])
 
 
 DIED, LOST = "Aborted (core dumped)", "GPU 0000:01:00.0: GPU is lost."
@@ -103,9 +103,9 @@ DIED, LOST = "Aborted (core dumped)", "GPU 0000:01:00.0: GPU is lost."
 def test_a_fault_of_the_hardware_comes_before_a_death(
     lines: list[str], hardware: bool | None
 ) -> None:
-    found = cuda_error.trouble(lines)
+    found = proof.trouble(lines)
     assert (None if found is None else found.hardware) is hardware
-    assert (cuda_error.crash_reason(lines) is None) == (found is None)
+    assert (proof.crash_reason(lines) is None) == (found is None)
 
 
 @each(
@@ -163,14 +163,14 @@ def test_a_fault_of_the_hardware_comes_before_a_death(
     ],
 )
 def test_forms(text: str, code: int, words: str | None) -> None:
-    assert cuda_error.find_code(text.split("\n")) == cuda_error.CudaError(code, words)
+    assert proof.find_code(text.split("\n")) == proof.CudaError(code, words)
 
 
 @each(
     "text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"]
 )
 def test_no_error(text: str) -> None:
-    assert cuda_error.find_code(text.split("\n")) is None
+    assert proof.find_code(text.split("\n")) is None
 
 
 @each(
@@ -187,13 +187,13 @@ def test_no_error(text: str) -> None:
     ],
 )
 def test_cause_and_cure(code: int, word: str) -> None:
-    error = cuda_error.CudaError(code, None)
+    error = proof.CudaError(code, None)
     assert word in why_of(error)
     assert not error.hardware
 
 
 def test_only_memory_and_link_errors_prove_a_fault() -> None:
-    assert {code for code in cuda_error.CAUSES if cuda_error.CudaError(code, None).hardware} == {
+    assert {code for code in proof.CAUSES if proof.CudaError(code, None).hardware} == {
         39,
         214,
         220,
@@ -203,9 +203,9 @@ def test_only_memory_and_link_errors_prove_a_fault() -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("begin", ["CUDA error at x ", "CUDA error : ("])
 def test_a_line_of_nothing_but_beginnings_takes_no_time(begin: str) -> None:
-    assert cuda_error.find_code([begin * 20_000]) is None
+    assert proof.find_code([begin * 20_000]) is None
     found = known(
-        cuda_error.find_code(
+        proof.find_code(
             [begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"]
         )
     )

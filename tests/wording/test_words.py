@@ -25,7 +25,7 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.message import Listed, Message, Quantity, Range, Term, Unmeasured, Value
 from acceptance.core.parts import Function, Gpu
 from acceptance.core.past import DriftReason
-from acceptance.expect import derived
+from acceptance.expect import limit_book
 from acceptance.reports import languages
 from acceptance.reports.languages import CODES
 from acceptance.wording import words
@@ -208,7 +208,7 @@ def forms(catalogue: Catalog) -> dict[str, tuple[str, ...]]:
 
 def test_every_code_has_its_wording_in_every_language_and_no_other_has() -> None:
     made = codes().keys() | set(get_args(DriftReason)) | {one.value for one in Unmeasured}
-    made |= {row.wording for row in derived.book().derived}
+    made |= {row.wording for row in limit_book.book().derived}
     assert {"outside_limit", "never_ran", "part_missing", "drifted", "and_more"} <= made
     for catalogue in CATALOGUES.values():
         assert forms(catalogue).keys() == made

@@ -12,7 +12,7 @@ from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.core.parts import Component
-from acceptance.expect import derived, sheet
+from acceptance.expect import limit_book, sheet
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 from acceptance.machine import pcie
 from acceptance.machine.gpu import Gpu, gpus
@@ -50,7 +50,7 @@ def _all(
         rate = _link(gpu)
         if rate is not None:
             found = Peak(rate[0], words.message(rate[1], language))
-            yield from (((copy, gpu.name), found) for copy in derived.names("link"))
+            yield from (((copy, gpu.name), found) for copy in limit_book.names("link"))
         limit = gpu.traits.power_limit_w if gpu.traits is not None else None
         if limit is not None:
             yield ("gpu_power", gpu.name), Peak(limit, language("power limit of the card"))

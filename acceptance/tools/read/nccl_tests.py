@@ -27,7 +27,7 @@ from acceptance.core import parts, plain_text
 from acceptance.core.message import Listed, Message, known
 from acceptance.core.parts import Component
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools import cuda_error
+from acceptance.tools import proof
 from acceptance.tools.read import nccl_warnings
 from acceptance.tools.reading import Outcome, Reading, ToolOutput, foreign, tool_lines
 
@@ -513,9 +513,9 @@ def parse(text: str) -> ToolOutput:
     lines = tool_lines(text)
     if lines and not text.endswith("\n") and _FOOTER.search(lines[-1]):
         lines = lines[:-1]  # its figure may be cut
-    trouble = cuda_error.trouble(lines)
+    trouble = proof.trouble(lines)
     if trouble is not None and trouble.hardware:
-        return cuda_error.outcome(TOOL, trouble)
+        return proof.outcome(TOOL, trouble)
     warnings = nccl_warnings.find(lines)
     found = _collect(lines)
     runs = found.runs
@@ -527,7 +527,7 @@ def parse(text: str) -> ToolOutput:
         line = plain_text.quote(found.failed[0])
         return ToolOutput(TOOL, "error", Message("no_work", {"tool": TOOL, "line": line}))
     if trouble is not None:
-        return cuda_error.outcome(TOOL, trouble)
+        return proof.outcome(TOOL, trouble)
     if found.unreadable is not None:
         raise found.unreadable
     if not any(run.parameters or run.ranks or run.rows for run in runs):

@@ -14,7 +14,7 @@ from typing import Literal
 
 from acceptance.core.message import Message, known
 from acceptance.core.plain_text import quote
-from acceptance.tools import cuda_error
+from acceptance.tools import proof
 from acceptance.tools.reading import ToolOutput
 
 # "fault": of the hardware; "failure": NCCL could not do its work, for whatever reason; "harmless":
@@ -96,7 +96,7 @@ def find(lines: Iterable[str]) -> Warnings:
 
 
 def _kind(message: str) -> Kind:
-    trouble = cuda_error.find([message])
+    trouble = proof.find([message])
     if _FAULT.search(message) or (trouble is not None and trouble.hardware):
         return "fault"
     if _HARMLESS.search(message):
