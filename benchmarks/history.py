@@ -27,9 +27,8 @@ sys.path.insert(0, str(ROOT))
 
 from acceptance import resources
 from acceptance.core.parts import Gpu
-from acceptance.history import drift_rules, export, night_file, nights, noise, queries
-from acceptance.history.era import Era
-from acceptance.history.night import Night, NightMeasurement, SeriesKey
+from acceptance.history import export, night_file, nights, noise, queries
+from acceptance.history.night import Era, Night, NightMeasurement, SeriesKey
 from acceptance.history.reference_builder import build_reference
 from acceptance.reports import report_terminal, trend_report
 from acceptance.reports.terminal import Terminal
@@ -112,7 +111,7 @@ def draw(recorded: tuple[Night, ...], last: int) -> str:
 
 def judge(recorded: tuple[Night, ...]) -> None:
     """Everything that tonight's values are held against."""
-    book = drift_rules.read(
+    book = noise.read_rules(
         resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
     )
     rules = book.sheet.nights

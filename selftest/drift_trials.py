@@ -19,8 +19,8 @@ from acceptance import resources
 from acceptance.core.finding import Finding
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
-from acceptance.history import drift_rules, noise
-from acceptance.history.drift_rules import DriftBook, DriftRule
+from acceptance.history import noise
+from acceptance.history.noise import DriftBook, DriftRule
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.wording import words
 from selftest.decay import FAULTS, Fault
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 @cache
 def book() -> DriftBook:
     """The shipped rules."""
-    return drift_rules.read(
+    return noise.read_rules(
         resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
     )
 

@@ -11,7 +11,7 @@ from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import UserError
-from acceptance.history import comparison, drift_rules, noise
+from acceptance.history import comparison, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
@@ -95,7 +95,7 @@ def show(
     _comparable(folders)
     found = comparison.compare(
         [_run(folder) for folder in folders],
-        drift_rules.read(
+        noise.read_rules(
             resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
         ),
     )

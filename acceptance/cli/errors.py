@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance.core.message import SetupError, UserError
-from acceptance.journal import ownership
+from acceptance.journal import run_folder
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
@@ -19,4 +19,6 @@ SENTENCES = (UserError, SetupError, WordedError, KeyboardInterrupt)
 def reason(error: OSError) -> str:
     """Why a file cannot be read or written, with the cure where root left it."""
     path = error.filename
-    return words.text(ownership.reason(error, Path(path))) if path else error.strerror or str(error)
+    return (
+        words.text(run_folder.reason(error, Path(path))) if path else error.strerror or str(error)
+    )

@@ -16,7 +16,7 @@ from acceptance.core.language import Language
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message, UserError
 from acceptance.core.nearest import nearest
-from acceptance.history import baseline_file, location, night_file, nights, noise, retention
+from acceptance.history import baseline_file, folder, night_file, nights, noise
 from acceptance.history import export as history_export
 from acceptance.history.baseline_file import Baseline
 from acceptance.history.errors import HistoryError
@@ -223,7 +223,7 @@ class HistoryCommand:
             )
         with lock.MachineLock():  # no run of this machine is written meanwhile
             baseline = baseline_file.read(self._asked.out, self._id)
-            found = retention.prune(
+            found = nights.prune(
                 self._nights(),
                 self._asked.out,
                 self._id,
@@ -240,7 +240,7 @@ class HistoryCommand:
     def _present(self) -> None:
         """Raise UserError if the machine has neither a history nor a run here."""
         out = self._asked.out
-        known = (location.database(out, self._id), night_file.folder(out, self._id))
+        known = (folder.database(out, self._id), night_file.folder(out, self._id))
         if any(place.exists() for place in known):
             return
         others = history_export.other_machines(out, self._id)

@@ -19,7 +19,7 @@ from acceptance.cli import run_options
 from acceptance.core.language import Language
 from acceptance.core.message import Message, UserError
 from acceptance.core.parts import parse
-from acceptance.journal import ownership, run_folder
+from acceptance.journal import run_folder
 from acceptance.journal.run import Run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import gpu_selection
@@ -69,7 +69,7 @@ def run_test(
         lock.MachineLock(options.root) as held,
         supervisor.output_folder(options.out),
     ):
-        screen.say_messages([ownership.left_in(options.out)], "yellow")
+        screen.say_messages([run_folder.left_in(options.out)], "yellow")
         # Leftovers of an earlier run go first: a process of it would occupy memory.
         closed = unfinished.close_all(options.out, held.last_run(), options.root)
         screen.say_messages(closed, "yellow")

@@ -22,7 +22,7 @@ from acceptance.core import parts, plain_text, regular_file
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Accepted, NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
-from acceptance.history import durable_file, lock
+from acceptance.history import folder
 from acceptance.wording.errors import WordedError, WordedUserError
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ def _unread(path: Path) -> Iterator[None]:
 def _lock(out: Path) -> Iterator[None]:
     """Be the only collector that writes here."""
     try:
-        with lock.hold(out / ".lock", _WAIT_S):
+        with folder.hold(out / ".lock", _WAIT_S):
             yield
-    except lock.Locked as error:
+    except folder.Locked as error:
         raise WordedError("fleet_locked", path=str(out)) from error
 
 
@@ -199,7 +199,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         with draft.open("rb+") as file:
             os.fsync(file.fileno())
         draft.replace(path)
-        durable_file.sync(path.parent)
+        folder.sync(path.parent)
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()

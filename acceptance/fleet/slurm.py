@@ -16,7 +16,7 @@ from pathlib import Path
 from acceptance.core import plain_text
 from acceptance.core.message import Text
 from acceptance.fleet import due
-from acceptance.history import lock
+from acceptance.history import folder as history_folder
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError, WordedUserError
@@ -302,8 +302,8 @@ def submitting(folder: Path) -> Iterator[None]:
     path = log_of(folder, "any").with_name(".submit.lock")
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(lock.hold(path, _LOCK_S))
-        except lock.Locked as error:
+            held.enter_context(history_folder.hold(path, _LOCK_S))
+        except history_folder.Locked as error:
             raise WordedError("slurm_locked", path=str(folder), holder=str(error)) from error
         except PermissionError as error:
             raise WordedUserError("slurm_folder", path=str(path), why=error.strerror) from error

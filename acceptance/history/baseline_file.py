@@ -17,11 +17,12 @@ import msgspec
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.spans import first_record
-from acceptance.history import baseline, durable_file, era, location, lock
+from acceptance.history import baseline, night
+from acceptance.history import folder as history_folder
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import HistoryError
 from acceptance.history.noise import NoiseBook
-from acceptance.journal import clock, ownership, provenance, reader
+from acceptance.journal import clock, provenance, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.wording.errors import WordedUserError
 
@@ -54,7 +55,7 @@ class AcceptResult:
 
 def path(out: Path, machine_id: str) -> Path:
     """The path of a machine's baseline, whether or not it exists."""
-    return location.folder(out, machine_id) / NAME
+    return history_folder.folder(out, machine_id) / NAME
 
 
 def read(out: Path, machine_id: str) -> Baseline | None:
@@ -139,13 +140,13 @@ def accept(
     file = path(out, made.machine_id)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with lock.hold(file.parent / ".lock", WAIT_S):
+        with history_folder.hold(file.parent / ".lock", WAIT_S):
             return _store(file, made, replace=replace)
-    except lock.Locked as error:
+    except history_folder.Locked as error:
         raise HistoryError("baseline_locked", path=str(file), holder=str(error)) from error
     except OSError as error:
         where = str(error.filename or file)
-        why = ownership.reason(error, Path(where))
+        why = run_folder.reason(error, Path(where))
         raise HistoryError("baseline_unwritten", path=where, why=why) from error
 
 
@@ -170,7 +171,7 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=provenance.version(),
-            era=era.era_of_run(run.plan, start.provenance, run.inventory).facts,
+            era=night.era_of_run(run.plan, start.provenance, run.inventory).facts,
             anew=anew,
         )
     except WordedUserError as error:
@@ -208,7 +209,7 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         replaces = FormerBaseline(known.machine.run_id, known.accepted_utc, before.sha256)
         certificate = msgspec.structs.replace(certificate, replaces=replaces)
     content = baseline.encode_certificate(certificate)
-    durable_file.write(file.parent, [(file.name, content)])
+    history_folder.write(file.parent, [(file.name, content)])
     return AcceptResult(_opened(file, content), former)
 
 
@@ -224,7 +225,7 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
     if kept.exists() and not _holds(kept, content):
         kept = kept.with_name(f"{name}-{clock.utc().replace(':', '-')}.json")
     kept.parent.mkdir(exist_ok=True)
-    durable_file.write(kept.parent, [(kept.name, content)])
+    history_folder.write(kept.parent, [(kept.name, content)])
     return kept
 
 

@@ -24,8 +24,7 @@ from acceptance.core.parts import ITSELF, Component
 from acceptance.core.plan import SiteChecks
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import WORDS, Judgement, Verdict, worst
-from acceptance.history.drift_rules import DriftBook
-from acceptance.history.noise import Spread
+from acceptance.history.noise import DriftBook, Spread
 from acceptance.journal.run import Run
 
 # Of a later run against the first. Lost: due in both, and not measured any more; gained: the

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
 from acceptance.core.message import Message
-from acceptance.history import durable_file, errors, location, night_file, nights
+from acceptance.history import errors, night_file, nights
+from acceptance.history import folder as history_folder
 from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.night_file import UnreadableNight
@@ -70,7 +71,7 @@ def convert(out: Path, machine_id: str) -> tuple[int, tuple[Message, ...]]:
     is, and may start again. Raises HistoryError, with nothing changed, where the SQLite file is
     damaged.
     """
-    path = location.database(out, machine_id)
+    path = history_folder.database(out, machine_id)
     with errors.history_errors(path):
         found = _of_database(path, machine_id) if path.exists() else []
         known = {night_file.name(one.run_id) for one in found}
@@ -93,7 +94,7 @@ def convert(out: Path, machine_id: str) -> tuple[int, tuple[Message, ...]]:
             night_file.write(out, machine_id, made)
         if path.exists():
             path.replace(path.with_name(f"{path.name}{CONVERTED}"))
-            durable_file.sync(path.parent)
+            history_folder.sync(path.parent)
     return len(found), nights.unread_notices(unread)
 
 

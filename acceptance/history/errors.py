@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance.core.regular_file import NotRegular
-from acceptance.journal import ownership
+from acceptance.journal import run_folder
 from acceptance.wording.errors import WordedError
 
 
@@ -26,4 +26,4 @@ def history_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         code = "no_history_file" if isinstance(error, NotRegular) else "history_out_of_reach"
         where = str(error.filename or path)
-        raise HistoryError(code, path=where, why=ownership.reason(error, Path(where))) from error
+        raise HistoryError(code, path=where, why=run_folder.reason(error, Path(where))) from error

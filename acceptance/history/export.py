@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.history import location, night_file, queries, trend
+from acceptance.history import folder, night_file, queries, trend
 from acceptance.history.night import Night
 from acceptance.history.noise import NoiseBook
 from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
@@ -49,9 +49,9 @@ _FORMULA = (
 
 def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
     """Other machines with a history in the same folder."""
-    own = location.folder(out, machine_id)
-    places = (out / location.FOLDER).glob("*/*")
-    kinds = (night_file.FOLDER, location.DATABASE)
+    own = folder.folder(out, machine_id)
+    places = (out / folder.FOLDER).glob("*/*")
+    kinds = (night_file.FOLDER, folder.DATABASE)
     found = {place.parent for place in places if place.name in kinds}
     return tuple(sorted(place.name for place in found if place != own))
 

@@ -16,7 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
-from acceptance.history import durable_file, errors, location
+from acceptance.history import errors
+from acceptance.history import folder as history_folder
 from acceptance.history.night import Night, SeriesKey
 from acceptance.wording.errors import WordedError
 
@@ -48,7 +49,7 @@ _SERIES = msgspec.json.Decoder(tuple[SeriesKey, ...], dec_hook=parts.decode)
 
 def folder(out: Path, machine_id: str) -> Path:
     """The folder of a machine's night files."""
-    return location.folder(out, machine_id) / FOLDER
+    return history_folder.folder(out, machine_id) / FOLDER
 
 
 def files(out: Path, machine_id: str) -> list[Path]:
@@ -61,7 +62,7 @@ def files(out: Path, machine_id: str) -> list[Path]:
 
 def name(run_id: str) -> str:
     """The name of a night's file."""
-    return f"{location.file_name(run_id)}.json"
+    return f"{history_folder.file_name(run_id)}.json"
 
 
 def encode(night: Night) -> bytes:
@@ -124,5 +125,5 @@ def write(out: Path, machine_id: str, nights: Collection[Night]) -> None:
     with errors.history_errors(place):
         place.mkdir(parents=True, exist_ok=True)
         for above in place.parents[:3]:  # the names of new folders too
-            durable_file.sync(above)
-        durable_file.write(place, ((name(one.run_id), encode(one)) for one in nights))
+            history_folder.sync(above)
+        history_folder.write(place, ((name(one.run_id), encode(one)) for one in nights))

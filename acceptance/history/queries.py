@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from acceptance.core.machine_facts import KnownChange
-from acceptance.history.era import Era
-from acceptance.history.night import Night, NightMeasurement, PartMeasurement, SeriesKey
+from acceptance.history.night import Era, Night, NightMeasurement, PartMeasurement, SeriesKey
 from acceptance.history.reference_builder import NightValue
 from acceptance.history.trend import TrendPoint, TrendSeries
 

@@ -21,7 +21,7 @@ from acceptance.core.past import (
     Slope,
 )
 from acceptance.expect.measurements import Rate
-from acceptance.history.drift_rules import Constants, DriftRule
+from acceptance.history.noise import Constants, DriftRule
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):

@@ -1,14 +1,68 @@
-"""Files of a run that are views of its journal, and writing such a file whole or not at all."""
+"""Files of a run that are views of its journal, and writing such a file whole or not at all.
+
+Files that root left in a folder of the user, and the command that gives them back.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import shlex
 from pathlib import Path
 
-from acceptance.core.message import Message, Text
-from acceptance.journal import ownership, segment
+from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.journal import segment
+
+_SHOWN = 3  # names in a message
+
+
+def left_by_root(path: Path) -> Path | None:
+    """The topmost place on this path that root owns, in a folder of this user.
+
+    None where the user is root, or where no such place is: what lies in a folder of root's own is
+    root's by right.
+    """
+    if os.geteuid() == 0:
+        return None
+    here = path.absolute()
+    for place in (here, *here.parents):
+        try:
+            if _owner(place) == 0 and _owner(place.parent.resolve()) == os.geteuid():
+                return place
+        except OSError:  # it is not there, or may not be looked at
+            continue
+    return None
+
+
+def _owner(path: Path) -> int:
+    return path.lstat().st_uid
+
+
+def reason(error: OSError, path: Path) -> Text:
+    """Why a file cannot be read or written; the cure with it where root left the file."""
+    why = error.strerror or str(error)
+    theirs = left_by_root(path) if error.errno in (errno.EACCES, errno.EPERM) else None
+    return (
+        why
+        if theirs is None
+        else Message("left_by_root", {"why": why, "path": shlex.quote(str(theirs))})
+    )
+
+
+def left_in(out: Path) -> Message | None:
+    """What tells of root's files directly in the output folder that this user cannot change."""
+    if os.geteuid() == 0:
+        return None
+    names = sorted(
+        found.name
+        for found in out.iterdir()
+        # A link can be replaced, whoever owns it.
+        if not found.is_symlink() and _owner(found) == 0 and not os.access(found, os.W_OK)
+    )
+    values: Values = {"names": Listed.first(names, _SHOWN), "out": shlex.quote(str(out))}
+    return Message("root_left_files", values) if names else None
+
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
@@ -43,6 +97,6 @@ def write_whole(
         with contextlib.suppress(OSError):
             draft.unlink()
         cure = then or Message("report_again", {"run": str(path.parent)})
-        why = ownership.reason(error, path)
+        why = reason(error, path)
         code = "view_misplaced" if error.errno in _PLACE else "view_unwritten"
         raise segment.JournalError(code, path=str(path), why=why, then=cure) from error

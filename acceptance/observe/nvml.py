@@ -3,13 +3,18 @@
 As a program (`python -m acceptance.observe.nvml`) it prints one JSON document, NvmlAnswer. `probe`
 runs that program as a child process with a deadline, because the library of a faulty driver may
 hang or crash, and would take the harness with it.
+
+NvmlPair: the path between two GPUs, according to NVML.
+
+GpuHealth: repairs of a GPU that wait, its InfoROM, and what the driver wants done with it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +22,170 @@ from typing import Any
 import msgspec
 
 from acceptance.core.message import Message, Text, Values
-from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
-from acceptance.observe import gpu_counters, gpu_health, gpu_traits, nvlink, nvml_pair
-from acceptance.observe.nvml_call import LIBRARY_NOT_FOUND, address, ask, ask_or_none, text
+from acceptance.machine.inventory import GpuHealth, NvmlAnswer, NvmlDevice, NvmlPair
+from acceptance.observe import gpu_counters, gpu_traits, nvlink
+from acceptance.observe.nvml_call import (
+    CORRUPTED_INFOROM,
+    LIBRARY_NOT_FOUND,
+    LOST,
+    NOT_OFFERED,
+    address,
+    ask,
+    ask_or_none,
+    available_fields,
+    field,
+    fields,
+    first,
+    text,
+)
 from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
+
+# nvml.h: nvmlGpuTopologyLevel_t, nvmlGpuP2PStatus_t, nvmlGpuP2PCapsIndex_t.
+_PATHS = {0: "INTERNAL", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+_STATES = (
+    "ok",
+    "chipset-not-supported",
+    "gpu-not-supported",
+    "topology-not-supported",
+    "disabled-by-regkey",
+    "not-supported",
+    "unknown",
+)
+_READ, _WRITE, _NVLINK = 0, 1, 2
+
+
+def read_pairs(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tuple[NvmlPair, ...]:
+    """Every ordered pair of the GPUs that answer, in order of their indices.
+
+    If a GPU is lost during the calls, the values of its pairs are None, and the error is kept.
+    """
+    known = [index for index, answering in enumerate(answers) if answering]
+    return tuple(_pairs(nvml, handles, known))
+
+
+def _pairs(nvml: Any, handles: Sequence[Any], known: Sequence[int]) -> Iterator[NvmlPair]:
+    for a in known:
+        for b in known:
+            if a != b:
+                ends = (handles[a], handles[b])
+                errors: list[str] = []
+                level = _ask_state(nvml, errors, "nvmlDeviceGetTopologyCommonAncestor", *ends)
+                read_pairs, write, nvlink = (
+                    _state(_ask_state(nvml, errors, "nvmlDeviceGetP2PStatus", *ends, kind))
+                    for kind in (_READ, _WRITE, _NVLINK)
+                )
+                path = None if level is None else _PATHS.get(level)
+                yield NvmlPair(a, b, path, read_pairs, write, nvlink, errors[0] if errors else None)
+
+
+def _ask_state(nvml: Any, errors: list[str], function: str, *arguments: Any) -> Any:
+    try:
+        return ask(nvml, function, *arguments)
+    except nvml.NVMLError as refusal:
+        errors.append(str(refusal))
+        return None
+
+
+def _state(number: int | None) -> str | None:
+    if number is None:
+        return None
+    return _STATES[number] if number < len(_STATES) else "unknown"
+
+
+# nvml.h, nvmlDeviceGpuRecoveryAction_t.
+_NONE, _RESET, _DRAIN_AND_RESET = 0, 1, 4
+_Values = dict[str, Any]
+
+
+def read_health(nvml: Any, handle: Any) -> GpuHealth:
+    """The health of one GPU. Raises the binding's NVMLError when it is lost."""
+    found: _Values = {}
+    failed: dict[str, str] = {}
+    for name, reader in _READERS:
+        try:
+            found |= reader(nvml, handle)
+        except nvml.NVMLError as error:
+            if error.value in LOST:
+                raise
+            if error.value not in NOT_OFFERED:
+                failed[name] = str(error)
+    return GpuHealth(**found, unanswered=tuple(failed.items()))
+
+
+def _sram(nvml: Any, handle: Any) -> _Values:
+    record = getattr(nvml, "c_nvmlEccSramErrorStatus_v1_t", None)
+    if record is None:
+        return {}
+    status = record()
+    if ask(nvml, "nvmlDeviceGetSramEccErrorStatus", handle, ctypes.byref(status)) is None:
+        return {}
+    return {"sram_threshold_exceeded": status.bThresholdExceeded != 0}
+
+
+def _inforom(nvml: Any, handle: Any) -> _Values:
+    """By the function's own error: it gives no value."""
+    validate = getattr(nvml, "nvmlDeviceValidateInforom", None)
+    if validate is None:
+        return {}
+    try:
+        validate(handle)
+    except nvml.NVMLError as error:
+        if error.value != CORRUPTED_INFOROM:
+            raise
+        return {"inforom_corrupt": True}
+    return {"inforom_corrupt": False}
+
+
+def _recovery(nvml: Any, handle: Any) -> _Values:
+    """The action; of a driver that does not know it from the two flags that it has replaced."""
+    told = list(fields(nvml, handle, field(nvml, "GET_GPU_RECOVERY_ACTION")).values())
+    if not told:
+        flags = {
+            _DRAIN_AND_RESET: field(nvml, "DRAIN_AND_RESET_STATUS"),
+            _RESET: field(nvml, "RESET_STATUS"),
+        }
+        asked = [one for names in flags.values() for one in names]
+        values = available_fields(nvml, handle, asked)
+        told = [action for action, names in flags.items() if first(values, names)]
+        # raises what one of the flags failed to answer
+        told += [_NONE] if not told and fields(nvml, handle, asked) else []
+    return {"recovery_action": int(told[0])} if told else {}
+
+
+def _answer(
+    function: str, values: Callable[[Any], _Values]
+) -> tuple[str, Callable[[Any, Any], _Values]]:
+    """A function, and the reader of the values in its answer."""
+
+    def reader(nvml: Any, handle: Any) -> _Values:
+        answer = ask(nvml, function, handle)
+        return {} if answer is None else values(answer)
+
+    return function, reader
+
+
+_READERS: tuple[tuple[str, Callable[[Any, Any], _Values]], ...] = (
+    ("nvmlDeviceGetSramEccErrorStatus", _sram),
+    _answer(
+        "nvmlDeviceGetRepairStatus",
+        lambda pending: {
+            "channel_repair_pending": pending[0] != 0,
+            "tpc_repair_pending": pending[1] != 0,
+        },
+    ),
+    _answer(
+        "nvmlDeviceGetUnrepairableMemoryFlag_v1", lambda flag: {"memory_unrepairable": flag != 0}
+    ),
+    _answer(
+        "nvmlDeviceGetRowRemapperHistogram",
+        lambda histogram: {"banks_without_spare": histogram.none},
+    ),
+    ("nvmlDeviceValidateInforom", _inforom),
+    ("nvmlDeviceGetFieldValues", _recovery),
+)
+
 
 # Without persistence mode the driver first initialises every GPU, one after the other, which takes
 # some seconds each.
@@ -89,7 +252,7 @@ def read(nvml: Any) -> NvmlAnswer:
     try:
         nvml.nvmlInit()
         handles, devices = _devices(nvml)
-        pairs = nvml_pair.read(nvml, handles, [device.error is None for device in devices])
+        pairs = read_pairs(nvml, handles, [device.error is None for device in devices])
         driver = text(nvml.nvmlSystemGetDriverVersion())
         cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
     except nvml.NVMLError as error:
@@ -152,7 +315,7 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
         parts["links"] = nvlink.read(nvml, handle)
         active = [link.link for link in parts["links"] if link.active]
         parts["counters"] = gpu_counters.read(nvml, handle, active)
-        parts["health"] = gpu_health.read(nvml, handle)
+        parts["health"] = read_health(nvml, handle)
     except nvml.NVMLError as failure:
         error, code = refused(failure), failure.value
     return handle, NvmlDevice(index, **known, error=error, error_code=code, **parts)

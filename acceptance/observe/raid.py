@@ -2,6 +2,10 @@
 counted.
 
 Words and files: Documentation/admin-guide/md.rst of Linux, and `state_show` of drivers/md/md.c.
+
+The state of the ZFS pools, one word of the kernel's module for each.
+
+OpenZFS, `spa_state_to_name` in module/zfs/spa_misc.c: /proc/spl/kstat/zfs/POOL/state.
 """
 
 from __future__ import annotations
@@ -359,3 +363,30 @@ def _written(cell: str) -> tuple[tuple[int, int], ...]:
 
 def _sectors(ranges: Sequence[tuple[int, int]]) -> set[int]:
     return {sector for first, count in ranges for sector in range(first, first + count)}
+
+
+_SOUND_POOL = "ONLINE"
+# A pool that lost redundancy, or data, or that waits for its disks.
+_FAULTY_POOL = frozenset(
+    {"DEGRADED", "FAULTED", "SUSPENDED", "UNAVAIL", "REMOVED", "OFFLINE", "SPLIT"}
+)
+
+
+def read_pools(root: Path = Path("/")) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """The faults of pools, and why the state of one is not known; both empty without a pool."""
+    faults: list[Message] = []
+    troubles: list[Message] = []
+    for pool in sysfs.entries(root / "proc/spl/kstat/zfs"):
+        path = pool / "state"
+        if not path.exists():  # counters of the module itself, and modules before 0.8
+            continue
+        state = sysfs.text(path)
+        if state is None:
+            troubles.append(Message("sys_unread", {"path": str(path)}))
+        elif state in _FAULTY_POOL:
+            faults.append(Message("zfs_pool_faulty", {"pool": pool.name, "state": state}))
+        elif state != _SOUND_POOL:
+            troubles.append(
+                Message("zfs_pool_state_unknown", {"pool": pool.name, "state": repr(state[:80])})
+            )
+    return tuple(faults), tuple(troubles)

@@ -1,18 +1,136 @@
-"""The disks, from sysfs; their health, from smartctl."""
+"""The disks, from sysfs; their health, from smartctl.
+
+The links of disks, from sysfs: PCI Express of NVMe disks, and SATA.
+
+A disk's own thermometer, as the kernel shows it (hwmon): of NVMe drives the composite
+temperature, of SATA drives where the module drivetemp is loaded.
+
+Linux, drivers/nvme/host/hwmon.c and drivers/hwmon/drivetemp.c: `temp1_input`, and where the drive
+states them `temp1_max` (NVMe: its warning temperature) and `temp1_crit` (its critical one), in
+thousandths of a degree Celsius.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from acceptance.core.message import Unmeasured
+from acceptance.core.parts import Component
 from acceptance.machine import disk_link
+from acceptance.machine.disk_link import PcieLink, SataLink
 from acceptance.machine.inventory import Disk
-from acceptance.observe import disk_links, self_test, smart, sysfs
+from acceptance.machine.thresholds import thresholds
+from acceptance.observe import pci, self_test, smart, sysfs
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
+
+_FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_SATA_SPEED = re.compile(r"(\d+(?:\.\d+)?) Gbps|<unknown>")
+# ACS, IDENTIFY DEVICE word 76: bits 1 to 3 say which generations of SATA the disk has.
+_CAPABILITIES = 76
+_GENERATIONS = ((1 << 3, 6.0), (1 << 2, 3.0), (1 << 1, 1.5))
+
+
+def read_link(disk: Disk, root: Path = Path("/")) -> PcieLink | SataLink | None:
+    """The link of a disk now; None for a disk with neither of these links.
+
+    Of an NVMe disk with several ways the first is read. Raises SysfsError for an unknown value.
+    """
+    block = root / "sys/block" / disk.name
+    if disk.transport == "nvme":
+        function = _function(block)
+        return None if function is None else _pcie(function)
+    return _sata(block) if disk.transport == "sata" else None
+
+
+def lack(disk: Disk, root: Path = Path("/")) -> Unmeasured:
+    """Why the share of a disk's link is not known."""
+    block = root / "sys/block" / disk.name
+    if not block.exists():
+        return Unmeasured.NO_ANSWER
+    if disk.transport == "nvme":
+        if (function := _function(block)) is None:
+            return Unmeasured.NOT_OFFERED
+        return sysfs.lack((function / "current_link_speed", function / "current_link_width"))
+    state = _sata_state(block)
+    return sysfs.lack(() if state is None else (state[1] / "sata_spd",))
+
+
+def _function(block: Path) -> Path | None:
+    """The PCI function of an NVMe disk's controller."""
+    device = block / "device"
+    # A multipath NVMe disk is below its subsystem, which lists its controllers.
+    controllers = (
+        device,
+        *(entry for entry in sysfs.entries(device) if re.fullmatch(r"nvme\d+", entry.name)),
+    )
+    for controller in controllers:
+        function = (controller / "device").resolve()
+        if _FUNCTION.fullmatch(function.name):
+            return function
+    return None
+
+
+def _pcie(function: Path) -> PcieLink:
+    port = function.parent
+    return PcieLink(
+        address=function.name,
+        speed_gts=pci.speed(function / "current_link_speed"),
+        width=pci.width(function / "current_link_width"),
+        max_speed_gts=pci.speed(function / "max_link_speed"),
+        max_width=pci.width(function / "max_link_width"),
+        slot_max_speed_gts=pci.speed(port / "max_link_speed"),
+        slot_max_width=pci.width(port / "max_link_width"),
+    )
+
+
+def _sata(block: Path) -> SataLink | None:
+    found = _sata_state(block)
+    if found is None:
+        return None
+    link, state = found
+    device = f"dev{link.name.removeprefix('link')}.0"
+    return SataLink(
+        speed_gbps=_gbps(state / "sata_spd"),
+        max_gbps=_most(link / device / "ata_device" / device / "id"),
+        port_max_gbps=_gbps(state / "hw_sata_spd_limit"),
+    )
+
+
+def _sata_state(block: Path) -> tuple[Path, Path] | None:
+    """The link of a disk's port, and the folder with its state."""
+    parents = block.resolve().parents
+    port = next((one for one in parents if re.fullmatch(r"ata\d+", one.name)), None)
+    if port is None:
+        return None
+    for link in sysfs.entries(port):
+        state = link / "ata_link" / link.name
+        if link.name.startswith("link") and state.is_dir():
+            return link, state
+    return None
+
+
+def _gbps(path: Path) -> float | None:
+    match = sysfs.matched("no_sata_speed_in_file", path, _SATA_SPEED)
+    return float(match[1]) if match and match[1] else None
+
+
+def _most(path: Path) -> float | None:
+    """The disk's fastest generation, from its IDENTIFY DEVICE data; None where it tells none."""
+    value = sysfs.text(path)
+    if value is None:
+        return None
+    words = value.split()
+    if len(words) <= _CAPABILITIES or not re.fullmatch(r"[0-9a-f]{4}", words[_CAPABILITIES]):
+        raise sysfs.unexpected("no_identity_in_file", path, value)
+    bits = int(words[_CAPABILITIES], 16)
+    # ACS: 0 and FFFFh say that the word holds nothing
+    return next((gbps for bit, gbps in _GENERATIONS if bits & bit and bits != 0xFFFF), None)
+
 
 SMARTCTL_S = 30.0
 SECTOR_BYTES = 512  # the unit of /sys/block/*/size, whatever the disk's own sector size
@@ -47,7 +165,7 @@ def read(root: Path = Path("/")) -> tuple[Disk, ...]:
 
 def _shows_link(disk: Disk, root: Path) -> bool | None:
     try:
-        link = disk_links.read(disk, root)
+        link = read_link(disk, root)
     except sysfs.SysfsError:  # the check of links says what is wrong
         return None
     return link is not None and disk_link.share(link) is not None
@@ -172,3 +290,57 @@ def _scsi_serial(page: Path) -> str | None:
     """The serial number of VPD page 80h: four bytes of header, then text."""
     data = sysfs.content(page)
     return data[4:].decode("ascii", errors="replace").strip("\0 ") or None if data else None
+
+
+@dataclass(frozen=True, slots=True)
+class Thermometer:
+    """Where the temperature of a disk stands, and the drive's own thresholds, None where none."""
+
+    input: Path
+    warning_c: float | None
+    critical_c: float | None
+
+    @property
+    def limit_c(self) -> float | None:
+        """The temperature above which the drive itself warns, else its critical one."""
+        return self.critical_c if self.warning_c is None else self.warning_c
+
+    def now(self) -> float | None:
+        """The temperature at this moment; None where the drive does not answer with one."""
+        value = _celsius(self.input)
+        low, high = thresholds().range.disk_c.between
+        return value if value is not None and low < value < high else None
+
+
+def find_thermometer(name: str, root: Path = Path("/")) -> Thermometer | None:
+    """The thermometer of a disk by its name; None for a disk without one."""
+    device = root / "sys/class/block" / name / "device"
+    # A multipath NVMe disk is below its subsystem, which lists its controllers.
+    controllers = [one for one in sysfs.entries(device) if re.fullmatch(r"nvme\d+", one.name)]
+    for place in (device, *controllers):
+        # Before Linux 5.16 the device of an NVMe controller has it, not the controller.
+        for folder in (place, place / "device"):
+            for hwmon in (*sysfs.entries(folder), *sysfs.entries(folder / "hwmon")):
+                found = hwmon / "temp1_input"
+                if re.fullmatch(r"hwmon\d+", hwmon.name) and found.exists():
+                    return Thermometer(
+                        found, _threshold(hwmon / "temp1_max"), _threshold(hwmon / "temp1_crit")
+                    )
+    return None
+
+
+def limited(disks: Iterable[Disk], root: Path = Path("/")) -> frozenset[Component]:
+    """The disks that show their temperature, and a threshold of their own for it."""
+    found = ((disk.component, find_thermometer(disk.name, root)) for disk in disks)
+    return frozenset(name for name, one in found if one is not None and one.limit_c is not None)
+
+
+def _celsius(path: Path) -> float | None:
+    value = sysfs.number(path)
+    return None if value is None else value / 1000
+
+
+def _threshold(path: Path) -> float | None:
+    value = _celsius(path)
+    _, high = thresholds().range.disk_c.between
+    return value if value is not None and 0.0 < value < high else None

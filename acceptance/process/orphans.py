@@ -1,6 +1,10 @@
 """Finds and kills the processes that a run left behind, wherever they are in the process tree.
 
 They are found by the run id in their environment, and by the session's name.
+
+The process table, read with psutil under any root directory.
+
+No other module uses psutil; docs/adr/0013-psutil.md says what is read without it, and why.
 """
 
 from __future__ import annotations
@@ -8,11 +12,57 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from acceptance.core.message import Message
-from acceptance.process import table
+
+# psutil has one root for all threads. Reentrant, because a signal handler may read the table too.
+_ROOT = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A process: parent (0: none) and size of its memory in bytes (0: the process is ending)."""
+
+    parent: int
+    memory_bytes: int
+
+
+@contextlib.contextmanager
+def _under(root: Path) -> Iterator[None]:
+    with _ROOT:
+        before = psutil.PROCFS_PATH
+        psutil.PROCFS_PATH = str(root / "proc")
+        try:
+            yield
+        finally:
+            psutil.PROCFS_PATH = before
+
+
+def pids(root: Path = Path("/")) -> tuple[int, ...]:
+    """All visible process ids, in order. Raises OSError without /proc."""
+    with _under(root):
+        try:
+            return tuple(psutil.pids())
+        except IndexError:  # psutil takes the lowest process id; the root of a test may have none
+            return ()
+
+
+def entry(pid: int, root: Path = Path("/")) -> Entry | None:
+    """The process with this id; None if there is none or it is not readable."""
+    with _under(root):
+        try:
+            process = psutil.Process(pid)
+            return Entry(process.ppid(), process.memory_info().vms)
+        except (psutil.Error, OSError, IndexError):  # IndexError: a truncated line
+            return None
+
 
 # A process that outlives SIGKILL for this long hangs in the kernel (a lost GPU, a dead disk) or
 # belongs to another user.
@@ -27,7 +77,7 @@ def find(run_id: str, root: Path = Path("/"), session: str | None = None) -> dic
     marks = {f"RIGPROOF_RUN={run_id}".encode()}
     marks |= {f"RIGPROOF_SESSION={session}".encode()} if session else set()
     found: dict[int, str] = {}
-    for pid in table.pids(root):
+    for pid in pids(root):
         if pid != os.getpid():
             folder = root / "proc" / str(pid)
             with contextlib.suppress(OSError):  # it ended or belongs to another user

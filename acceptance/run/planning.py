@@ -60,7 +60,7 @@ from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
 from acceptance.machine.toml_place import spell
-from acceptance.observe import disk_links, disk_temperature
+from acceptance.observe import storage
 from acceptance.observe.cpu import power_limit_w
 from acceptance.observe.inventory import observe
 from acceptance.observe.presence import missing_gpus, paravirtualised, presence, shortfalls
@@ -303,7 +303,7 @@ def read_disk_links(
     """The most that the link of each tested disk can carry, by the disk's name."""
     tested = {name for one in scratches for name in one.disks}
     links = {
-        disk.name: disk_links.read(disk, root)
+        disk.name: storage.read_link(disk, root)
         for disk in known(inventory.disks)
         if disk.name in tested
     }
@@ -760,7 +760,7 @@ def _as_observed(inputs: Inputs, inventory: Inventory) -> Observation:
     return Observation(
         inventory,
         sensors=Sensors.find(root).offered(),
-        thermometers=disk_temperature.limited(known(inventory.disks), root),
+        thermometers=storage.limited(known(inventory.disks), root),
         disk_links=read_disk_links(scratches, inventory, root),
         scratches=scratches,
         unscratched=tuple(unscratched),

@@ -24,24 +24,14 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, LimitSet, Plan
 from acceptance.core.record import Note, Postponed
 from acceptance.core.verdict import covers
-from acceptance.history import (
-    baseline_file,
-    drift_rules,
-    durations,
-    era,
-    night,
-    nights,
-    noise,
-    queries,
-)
+from acceptance.history import baseline_file, durations, night, nights, noise, queries
 from acceptance.history.baseline import (
     Certificate,
 )
-from acceptance.history.drift_rules import DriftBook
 from acceptance.history.durations import RunTimes
-from acceptance.history.era import Era
 from acceptance.history.errors import HistoryError
-from acceptance.history.night import Night, PartMeasurement
+from acceptance.history.night import Era, Night, PartMeasurement
+from acceptance.history.noise import DriftBook
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.journal import clock
 from acceptance.journal.run import Run
@@ -114,7 +104,7 @@ class HistoryRecall:
         known: tuple[KnownChange, ...] = ()
         times: tuple[RunTimes, ...] = ()
         now = _era(prepared, station)
-        book = drift_rules.read(
+        book = noise.read_rules(
             resources.locate("drift.toml"),
             noise.read(resources.locate("noise.toml")).with_site(plan.site),
         )
@@ -188,7 +178,7 @@ class HistoryRecall:
 
 def _era(prepared: PreparedRun, station: Station) -> Era:
     provenance = {"station": station.name, **station.provenance}
-    return era.era_of_run(prepared.plan, provenance, prepared.inventory)
+    return night.era_of_run(prepared.plan, provenance, prepared.inventory)
 
 
 def _accepted_at(recorded: Sequence[Night], birth: MachineFacts) -> tuple[int, Message | None]:
@@ -212,7 +202,7 @@ def _another_era(recorded: Sequence[Night], now: Era, known: bool, least: int) -
     eras = [one.era for one in recorded if one.comparable]
     if known or not eras or eras[-1] == now or eras.count(eras[-1]) < least:
         return []
-    return [Note(Message("era_begins", {"changes": era.describe_changes(eras[-1], now)}))]
+    return [Note(Message("era_begins", {"changes": night.describe_changes(eras[-1], now)}))]
 
 
 def _other_limits(

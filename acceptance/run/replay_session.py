@@ -35,13 +35,14 @@ from acceptance.expect.sheet import Sheet
 from acceptance.loads import asks
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.session import plugin, timeouts
+from acceptance.session import context as session_context
+from acceptance.session import plugin
 from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.collection import check_id
 from acceptance.session.context import SUITES, SessionContext
 from acceptance.session.fixtures import SessionFixtures
+from acceptance.session.loads import Part
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.storage import DiskFiles
 from acceptance.tools import fio
@@ -103,7 +104,7 @@ class RecordedPrograms(Programs):
         self._names = {Path(word).name for one in recorded for word in one.argv} | {
             STARTED_BY_OTHERS
         }
-        self._left_s = timeouts.programs_s(planned)
+        self._left_s = session_context.programs_s(planned)
 
     @property
     def deadline(self) -> Deadline:

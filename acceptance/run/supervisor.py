@@ -40,7 +40,7 @@ from acceptance.core.record import (
     Stopped,
 )
 from acceptance.core.repeat import should_repeat
-from acceptance.journal import clock, ownership, reader, seal, segment
+from acceptance.journal import clock, reader, run_folder, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
@@ -55,7 +55,6 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.scratch import ScratchFolders
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
-from acceptance.session import timeouts
 from acceptance.station.base import SessionHandle, Station
 from acceptance.station.host import HostStation
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
@@ -74,7 +73,7 @@ LAST_LOADS = next(phase for phase in reversed(PHASES) if set(phase) & set(LOAD_S
 
 
 def _output_error(out: Path, error: OSError) -> UserError:
-    why = words.text(ownership.reason(error, out))
+    why = words.text(run_folder.reason(error, out))
     return UserError(f"{out}: no run can be written there ({why}): give another folder with --out")
 
 
@@ -335,7 +334,9 @@ class Supervisor:
         if name in (*LOAD_SESSIONS, REPEAT_SESSION):
             station = self._station
         context = self._context(name, share, station)
-        deadline = Deadline.after(sum(timeouts.check_limit_s(check) for check in share) + 60.0)
+        deadline = Deadline.after(
+            sum(session_context.check_limit_s(check) for check in share) + 60.0
+        )
         began = time.monotonic()
         try:
             log = self._run_dir / "logs" / f"session-{name}.log"

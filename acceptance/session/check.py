@@ -1,9 +1,15 @@
-"""The `check` fixture: takes readings, journals and judges them."""
+"""The `check` fixture: takes readings, journals and judges them.
+
+Readings that were there before the run and are not there after it.
+
+Such a reading was not measured: that nothing grew, or that all is as it was, is not known. It is an
+error of the check, and no skip, which a waiver might cover.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +17,7 @@ import pytest
 
 from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.finding import Finding, Waiver
-from acceptance.core.message import Gap, Message, Text, known
+from acceptance.core.message import Gap, Message, Text, Value, known
 from acceptance.core.parts import GPUS, Component
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
@@ -19,6 +25,7 @@ from acceptance.core.verdict import by_figure, judge, peers
 from acceptance.loads.protocol import LoadTable
 from acceptance.session.loads import Noting, Results, first_wrong
 from acceptance.wording import words
+from acceptance.wording.errors import WordedError
 
 if TYPE_CHECKING:
     from acceptance.session.tools import Outputs
@@ -313,3 +320,15 @@ class Check:
         gaps = [finding for finding in findings if finding.kind == "error"]
         if gaps or self._unexpected:
             raise Incomplete(gaps, self._unexpected)
+
+
+def loss(component: Component, what: Value, why: Value | None = None) -> Message:
+    """What is said of a reading of a component that is there no more."""
+    lost = Message("reading_lost", known(what=what, why=why))
+    return Message("component_says", {"component": str(component), "why": lost})
+
+
+def refuse(losses: Iterable[Message]) -> None:
+    """Raise WordedError if there are any; what was journalled before stays evidence."""
+    if found := tuple(losses):
+        raise WordedError("clauses", why=found)

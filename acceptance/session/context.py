@@ -3,6 +3,8 @@
 The product's own sessions run on the packaged configuration. Plugin autoload is off, and variables
 that steer pytest are removed from the environment: a stray `-k` in PYTEST_ADDOPTS must not turn a
 failing machine green.
+
+The time limits of a check: for its programs, and for the whole of it. Pure.
 """
 
 from __future__ import annotations
@@ -200,6 +202,22 @@ def environment(run_id: str | None, context: Path | None = None) -> dict[str, st
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     own |= {"RIGPROOF_SESSION": context.stem} if context else {}
     return {**own, "RIGPROOF_RUN": run_id} if run_id else own
+
+
+def programs_s(planned: PlannedCheck) -> float:
+    """Seconds for all programs of a check together.
+
+    A quarter more than expected, its slack, and half a minute for a slow machine.
+    """
+    return planned.seconds * 1.25 + planned.slack_s + 30.0
+
+
+def check_limit_s(planned: PlannedCheck) -> float:
+    """Seconds after which pytest itself ends a check.
+
+    This is later than the deadline of its programs, whose errors say more.
+    """
+    return programs_s(planned) + 30.0
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ from acceptance.observe.sensors import UNITS
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
-from acceptance.session import earlier, load_events, timeouts
+from acceptance.session import earlier, load_events
 from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.collection import check_id
 from acceptance.session.loads import Listening, Loads
@@ -232,7 +232,7 @@ class SessionFixtures:
     @pytest.fixture
     def deadline(self, planned: PlannedCheck) -> Deadline:
         """The time at which a check that starts no programs must have its answers."""
-        return Deadline.after(timeouts.programs_s(planned))
+        return Deadline.after(session_context.programs_s(planned))
 
     @pytest.fixture
     def loads(self, programs: Programs, listener: Listening) -> Loads:

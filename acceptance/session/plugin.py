@@ -26,7 +26,7 @@ from acceptance.core.record import (
 from acceptance.core.verdict import worst
 from acceptance.expect import site_sheets
 from acceptance.journal import clock, provenance, segment
-from acceptance.session import collection, site, timeouts
+from acceptance.session import collection, site
 from acceptance.session import context as session_context
 from acceptance.session.check import Check, CheckSkipped, ErrorInLines, Judged, Violation
 from acceptance.session.collection import check_id
@@ -166,7 +166,9 @@ class _Session:
             )
         items[:] = [found[name] for name in self.share]
         for item in items:
-            item.add_marker(pytest.mark.timeout(timeouts.check_limit_s(self.share[check_id(item)])))
+            item.add_marker(
+                pytest.mark.timeout(session_context.check_limit_s(self.share[check_id(item)]))
+            )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:

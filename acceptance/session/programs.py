@@ -15,9 +15,9 @@ from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note, Stopped
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.session import timeouts
+from acceptance.session import context
 from acceptance.session.check import CheckSkipped
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part
 from acceptance.wording.errors import said
 
 # Maximum number of queued lines: with their maximum length it bounds the memory for the output of a
@@ -94,7 +94,7 @@ class Programs:
     def deadline(self) -> Deadline:
         """The time at which the check's programs must have ended."""
         if self._deadline is None:
-            self._deadline = Deadline.after(timeouts.programs_s(self._planned))
+            self._deadline = Deadline.after(context.programs_s(self._planned))
         return self._deadline
 
     def find(self, program: str, package: str | None = None) -> str:

@@ -22,8 +22,7 @@ from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
 from acceptance.session import gpu_identity
 from acceptance.session.check import ErrorInLines
-from acceptance.session.loads import Place
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part, Place
 from acceptance.tools import device_query, fio, gpu_burn, stress_ng, stressapptest
 from acceptance.tools.proof import ToolError, Unnamed, option, prove
 from acceptance.tools.reading import Reading, ToolOutput

@@ -18,9 +18,8 @@ from typing import IO, Any
 from acceptance.core import regular_file
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
-from acceptance.process.command import ProgramResult
+from acceptance.process.command import CAP_BYTES, ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.process.output import CAP_BYTES
 
 # the reaper inside gives its processes 3 s to end, and as long again to those that do not
 STOP_S = 10

@@ -17,9 +17,8 @@ from acceptance.machine.machine_file import Machine
 from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
 from acceptance.session.check import Check
-from acceptance.session.loads import Loads, Place
+from acceptance.session.loads import Loads, Part, Place
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part
 from acceptance.session.tools import Outputs, Tools
 from acceptance.suites.fixtures.host_tools import stress_ng_argv
 from acceptance.tools import cpuburn, stress_ng

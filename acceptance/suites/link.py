@@ -34,9 +34,8 @@ from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import kernel_counters, pci
-from acceptance.session.check import Check, Figures
+from acceptance.session.check import Check, Figures, loss, refuse
 from acceptance.session.loads import Loads, Place, alone
-from acceptance.session.reading_loss import loss, refuse
 from acceptance.session.tools import Outputs, Tools
 from acceptance.suites.fixtures import collectives, gpu_links
 from acceptance.tools import bandwidth_test, nvbandwidth, p2p_bandwidth

@@ -13,9 +13,8 @@ from acceptance.core.parts import MEMORY
 from acceptance.loads.cpu.contract import Groups, MemoryBandwidth, MemoryRandom
 from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import kernel_counters
-from acceptance.session.check import Check
+from acceptance.session.check import Check, loss, refuse
 from acceptance.session.loads import Loads, Place
-from acceptance.session.reading_loss import loss, refuse
 from acceptance.session.tools import Tools
 from acceptance.suites.fixtures import host_tools
 from acceptance.suites.fixtures.host_tools import wrong_note

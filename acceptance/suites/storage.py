@@ -47,17 +47,7 @@ from acceptance.machine import disk_link
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.thresholds import thresholds
-from acceptance.observe import (
-    disk_counts,
-    disk_links,
-    disk_temperature,
-    filesystem,
-    raid,
-    self_test,
-    smart,
-    storage,
-    zfs,
-)
+from acceptance.observe import disk_counts, filesystem, raid, self_test, smart, storage
 from acceptance.observe.raid import RaidState
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramResult
@@ -378,7 +368,7 @@ def test_raid(root: Path, check: Check) -> None:
     found = [
         fault for array in arrays for fault in (*raid.faults(array), *raid.stuck(array, longest_s))
     ]
-    pools, untold = zfs.read(root)
+    pools, untold = raid.read_pools(root)
     found += pools
     remarks = [remark for array in arrays for remark in raid.remarks(array)]
     _count(check, "raid_faults", found, *remarks)
@@ -442,7 +432,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
     """
     shares = Figures()
     for disk in _due(inventory, check, "disk_link_share"):
-        link = disk_links.read(disk, root)
+        link = storage.read_link(disk, root)
         found = None if link is None else disk_link.share(link)
         if found is not None:
             shares.add(disk.component, found.share, found.told)
@@ -450,7 +440,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
             lost = Message("reading_lost", {"what": "disk_link_share"})
             shares.skip(disk.component, no_answer(lost))
         else:
-            why = disk_links.lack(disk, root)
+            why = storage.lack(disk, root)
             shares.skip(disk.component, Gap(why, Message("disk_link_unread")))
     check.take("disk_link_share", shares, serials=_serials(inventory))
 
@@ -472,7 +462,7 @@ def test_temperature(
     margins = Figures()
     # A disk that showed no temperature and threshold before the run is not due.
     for disk in _due(inventory, check, "disk_temperature_margin"):
-        found = disk_temperature.find(disk.name, root)
+        found = storage.find_thermometer(disk.name, root)
         now = None if found is None else found.now()
         troubles += _patches(load_tables, disk.component)
         if now is None or found is None or found.limit_c is None:

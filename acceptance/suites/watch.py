@@ -26,8 +26,7 @@ from acceptance.machine.thresholds import thresholds
 from acceptance.observe import nvml
 from acceptance.observe.readiness import fabric_obstacles
 from acceptance.process.deadline import Deadline
-from acceptance.session.check import Check
-from acceptance.session.reading_loss import loss
+from acceptance.session.check import Check, loss
 from acceptance.suites.fixtures import gpu_health, gpu_links
 from acceptance.wording.errors import WordedError, each_once
 

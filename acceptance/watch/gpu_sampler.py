@@ -8,6 +8,8 @@ processes go to `journal-gpu.jsonl`. The file of samples is touched after every 
 answered, even without a new sample, so that the parent sees that its child does not hang. The
 program ends on SIGTERM, with everything flushed, and exits with 0. It exits with 1 when it cannot
 watch every GPU in its context, and says why on standard error, and as JSON on standard output.
+
+Reads what the links of the GPUs move, in a thread of the sampler, for the live view.
 """
 
 from __future__ import annotations
@@ -36,14 +38,54 @@ from acceptance.observe import driver_events
 from acceptance.observe import nvml as nvml_library
 from acceptance.observe.gpu_events import XidListener
 from acceptance.observe.gpu_sample import Sampler
+from acceptance.observe.gpu_throughput import Throughput
 from acceptance.observe.nvml_call import LOST, RESET_REQUIRED
 from acceptance.observe.sensors import SampleThinner
-from acceptance.watch.event_log import EventLog
+from acceptance.watch.event_log import EventLog, suspicion
 from acceptance.watch.gpu_users import GpuUsers
-from acceptance.watch.link_watch import LinkWatch
-from acceptance.watch.suspicion import suspicion
 from acceptance.watch.targets import AttachedGpu, WatchTarget, attach
 from acceptance.wording.errors import WordedError, said
+
+# NVML measures PCIe while it is asked: 20 ms for each direction of each GPU, in which its answers
+# to the samples may wait. So GPUs are asked one after the other, never at the same time, and no
+# oftener than somebody can read it; without a live view they are not asked at all. Copies are
+# measured meanwhile: of a GPU's time 40 ms in 2 s, in which it reads counters of its own.
+LINK_PERIOD_S = 2.0
+
+
+class LinkWatch:
+    """A thread that reads each GPU in turn until `over` is set; `take` gives what is new."""
+
+    def __init__(
+        self,
+        nvml: Any,
+        gpus: Sequence[AttachedGpu],
+        over: threading.Event,
+        period_s: float = LINK_PERIOD_S,
+    ) -> None:
+        self._over, self._period_s = over, period_s
+        self._readers = {
+            one.known.name: Throughput(nvml, one.handle, one.sampler.links)
+            for one in gpus
+            if one.sampler is not None
+        }
+        self._new: dict[Component, dict[str, float]] = {}
+        # A driver that hangs holds this thread for ever: it must not keep the program alive.
+        threading.Thread(target=self._run, name="rigproof-links", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            for name, link in self._readers.items():
+                if self._over.is_set():
+                    return
+                self._new[name] = link.read(clock.boot_s())
+            if self._over.wait(self._period_s):
+                return
+
+    def take(self, name: Component) -> dict[str, float]:
+        """The rates of a GPU that were not taken before; empty where there are none."""
+        return self._new.pop(name, {})
+
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2

@@ -23,7 +23,7 @@ from acceptance.journal import clock
 from acceptance.machine.inventory import GpuProcess, Users
 from acceptance.observe import gpu_traits, readiness
 from acceptance.observe.nvml_call import ask_or_none
-from acceptance.process import orphans, table
+from acceptance.process import orphans
 
 if TYPE_CHECKING:  # not at run time: whatever starts a run imports this and needs no thread pool
     from concurrent.futures import Executor
@@ -234,7 +234,7 @@ class GpuUsers:
 
         "ending": it has no memory any more, so its environment is gone too.
         """
-        entry = table.entry(pid, self._root)
+        entry = orphans.entry(pid, self._root)
         if entry is None:
             return "elsewhere"
         mark = f"RIGPROOF_RUN={self._run_id}".encode()
@@ -245,7 +245,7 @@ class GpuUsers:
                     return "ours"
             except OSError:
                 readable = readable and one != pid
-            above = table.entry(line.parent, self._root) if line.parent > 0 else None
+            above = orphans.entry(line.parent, self._root) if line.parent > 0 else None
             if above is None:
                 break
             one, line = line.parent, above

@@ -213,9 +213,8 @@ _DECIDE: dict[str, dict[str, str]] = {
     "history": {
         "baseline": "baseline",
         "comparison": "comparison compared_run | baseline/facts clean_pairs",
-        "drift_rules": "drift_rules | reference_builder",
         "durations": "durations | run/recall",
-        "noise": "noise | comparison clean_pairs",
+        "noise": "noise drift_rules | comparison clean_pairs reference_builder",
         "queries": "queries | run/recall",
         "reference_builder": "reference_builder | core/drift core/past",
         "trend": "trend | reports/nights_report",
@@ -255,7 +254,6 @@ _READ: dict[str, dict[str, str]] = {
         "raid": "raid | suites/storage_suite",
         "self_test": "self_test | suites/storage_suite",
         "smart": "smart disk_counts | storage",
-        "zfs": "raid | suites/storage_suite",
     },
     "tools": {
         "bandwidth_test": "bandwidth_test | every_parser log_prefix recordings",

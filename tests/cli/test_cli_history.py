@@ -18,7 +18,7 @@ from known import known
 from nights import COPY, MACHINE, night, record, write_run
 
 from acceptance.core.parts import Gpu, Named
-from acceptance.history import location, night_file
+from acceptance.history import folder, night_file
 from acceptance.history.night import NightMeasurement
 from acceptance.journal import clock
 from acceptance.journal import run as journal_run
@@ -175,8 +175,8 @@ def test_the_baseline_is_never_pruned(call: Call, out: Path) -> None:
 def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(
     call: Call, out: Path
 ) -> None:
-    location.folder(out, MACHINE).mkdir(parents=True)
-    (location.folder(out, MACHINE) / "baseline.json").write_text("{}")
+    folder.folder(out, MACHINE).mkdir(parents=True)
+    (folder.folder(out, MACHINE) / "baseline.json").write_text("{}")
     assert_refused(call("history", "--prune", "--keep-gib", "0"), 3, "baseline.json")
     assert len(list(out.glob("run-*"))) == 4
     text = printed(call("history"))
@@ -223,7 +223,7 @@ def test_a_damaged_night_is_named_with_its_path_and_hides_no_other(call: Call, o
 def test_an_older_history_is_to_be_converted_and_then_all_is_shown(
     call: Call, out: Path, verb: tuple[str, ...], code: int
 ) -> None:
-    path = location.database(out, MACHINE)
+    path = folder.database(out, MACHINE)
     path.parent.mkdir(parents=True, exist_ok=True)
     sql = Path(__file__).parents[1] / "history/version-2.sql"
     with contextlib.closing(sqlite3.connect(path)) as connection:

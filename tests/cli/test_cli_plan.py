@@ -29,7 +29,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (inventory, "observe"),
         (planning, "power_limit_w"),
         (planning.Sensors, "find"),
-        (planning.disk_temperature, "limited"),
+        (planning.storage, "limited"),
         (planning.scratch, "find"),
         (recall.HistoryRecall, "with_usual_times"),
         (missing_programs, "find"),

@@ -27,7 +27,7 @@ from acceptance.core.message import SetupError
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import slurm
 from acceptance.fleet.slurm import Job, Node, Queued
-from acceptance.history import lock
+from acceptance.history import folder
 from acceptance.process import command
 from acceptance.wording.errors import WordedUserError
 
@@ -645,13 +645,13 @@ def test_a_call_waits_for_the_one_before_it(tmp_path: Path) -> None:
     order: list[str] = []
 
     def second() -> None:
-        with lock.hold(path, 60.0):
+        with folder.hold(path, 60.0):
             order.append("second")
 
     waiting = threading.Thread(target=second)
-    with lock.hold(path, 0.0):
+    with folder.hold(path, 0.0):
         waiting.start()
-        with pytest.raises(lock.Locked, match="process"), lock.hold(path, 0.2):
+        with pytest.raises(folder.Locked, match="process"), folder.hold(path, 0.2):
             pass
         order.append("first")
     waiting.join()
@@ -670,6 +670,6 @@ def test_a_folder_without_locks_is_refused(
 ) -> None:
     """Some shared file systems have none: then nothing keeps two calls apart."""
 
-    monkeypatch.setattr(lock.fcntl, "flock", raising(OSError(number, os.strerror(number))))
+    monkeypatch.setattr(folder.fcntl, "flock", raising(OSError(number, os.strerror(number))))
     assert_refused(call("--licence", "rigproof"), 2, f"/.jobs/.submit.lock {said}")
     assert site.calls("sbatch") == []

@@ -11,12 +11,12 @@ from acceptance import resources
 from acceptance.core.finding import Finding
 from acceptance.core.limit import Limit
 from acceptance.core.past import DriftFinding, Past
-from acceptance.history import drift_rules, noise
-from acceptance.history.drift_rules import DriftBook, DriftRule
+from acceptance.history import noise
+from acceptance.history.noise import DriftBook, DriftRule
 from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.wording import words
 
-BOOK: DriftBook = drift_rules.read(
+BOOK: DriftBook = noise.read_rules(
     resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
 )
 RATE = "gemm_bf16"

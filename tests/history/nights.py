@@ -14,8 +14,7 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, RunStarted
 from acceptance.history import night_file, nights, queries
-from acceptance.history.era import Era
-from acceptance.history.night import Night, NightMeasurement, PartMeasurement, SeriesKey
+from acceptance.history.night import Era, Night, NightMeasurement, PartMeasurement, SeriesKey
 from acceptance.history.reference_builder import NightValue
 from acceptance.journal import clock, reader, run_folder, seal, segment
 

@@ -26,7 +26,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY, Gpu
 from acceptance.core.plan import Plan, Reduction, reductions_message
 from acceptance.core.record import Entry, Measured, Skipped
-from acceptance.history import baseline, drift_rules, noise
+from acceptance.history import baseline, noise
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import HistoryError
 from acceptance.history.reference_builder import NightValue, build_reference
@@ -36,7 +36,7 @@ from acceptance.wording.errors import WordedUserError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 NOISE = noise.read(FIXTURES / "noise.toml")
-DRIFT = drift_rules.read(FIXTURES / "drift.toml", NOISE)
+DRIFT = noise.read_rules(FIXTURES / "drift.toml", NOISE)
 ERA = (("driver", "580.1"), ("profile", "smoke"))
 COPY = journals.check(
     "link.copy", journals.due("copy_h2d", Gpu(0)), journals.due("copy_d2h", Gpu(0), limit=None)

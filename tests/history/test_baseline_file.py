@@ -28,7 +28,8 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import RunStarted
-from acceptance.history import baseline_file, location, lock, noise
+from acceptance.history import baseline_file, noise
+from acceptance.history import folder as history_folder
 from acceptance.history.baseline_file import AcceptResult
 from acceptance.history.errors import HistoryError
 from acceptance.journal import reader
@@ -74,7 +75,7 @@ def test_a_run_is_made_the_baseline_once(tmp_path: Path) -> None:
     done = accept(tmp_path / "latest")
     assert (done.former, done.already) == (None, False)
     file = done.baseline.path
-    assert file == location.folder(tmp_path, MACHINE) / "baseline.json"
+    assert file == history_folder.folder(tmp_path, MACHINE) / "baseline.json"
     found = baseline_file.require(tmp_path, MACHINE)
     assert found == done.baseline
     assert (found.certificate.machine.run_id, found.certificate.folder) == ("one", "one")
@@ -195,7 +196,7 @@ def test_what_cannot_be_believed(
 
 def test_one_of_another_machine(tmp_path: Path) -> None:
     file = accept(run(tmp_path, "one")).baseline.path
-    other = location.folder(tmp_path, "machine-2")
+    other = history_folder.folder(tmp_path, "machine-2")
     other.mkdir()
     (other / file.name).write_bytes(file.read_bytes())
     message = refused(HistoryError, baseline_file.read, tmp_path, "machine-2")
@@ -237,7 +238,7 @@ def test_a_file_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         message = refused(HistoryError, accept, tmp_path / "two", replace=True)
     assert message.code == "baseline_unwritten"
     monkeypatch.setattr(baseline_file, "WAIT_S", 0.01)
-    with lock.hold(first.path.parent / ".lock", 0.0):
+    with history_folder.hold(first.path.parent / ".lock", 0.0):
         message = refused(HistoryError, accept, tmp_path / "two", replace=True)
     assert message.code == "baseline_locked"
     assert baseline_file.require(tmp_path, MACHINE) == first

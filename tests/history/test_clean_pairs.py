@@ -12,12 +12,12 @@ from thoroughness import ALL
 
 from acceptance import resources
 from acceptance.core.parts import Gpu
-from acceptance.history import drift_rules, noise
+from acceptance.history import noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
 from selftest import drawn_runs
 from selftest.drawn_runs import Machine
 
-BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+BOOK = noise.read_rules(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 
 
 # The figures of eight GPUs take longest to draw; one machine of eight is enough for `make test`.

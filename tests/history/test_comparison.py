@@ -22,7 +22,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import CPU, ITSELF, Component, Gpu, Pair, Renamed
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import CheckEnded, Measured, Outcome, Skipped
-from acceptance.history import drift_rules, noise
+from acceptance.history import noise
 from acceptance.history.comparison import (
     BAD,
     REPORTED_KINDS,
@@ -32,7 +32,7 @@ from acceptance.history.comparison import (
     compare,
 )
 
-BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+BOOK = noise.read_rules(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 Values = Mapping[tuple[str, str], float]
 OTHER: dict[DifferenceKind, DifferenceKind] = {
     "worse": "better",

@@ -15,11 +15,10 @@ from nights import COPY, ERA, MACHINE, night, record, recorded, values, write_ru
 
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import ITSELF, Gpu
-from acceptance.history import location, night_file, nights
+from acceptance.history import folder, night_file, nights
 from acceptance.history.convert import convert
-from acceptance.history.era import Era
 from acceptance.history.errors import HistoryError
-from acceptance.history.night import NightMeasurement, ReportedChanges
+from acceptance.history.night import Era, NightMeasurement, ReportedChanges
 
 HERE = Path(__file__)
 NEWER = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
@@ -50,7 +49,7 @@ def out(tmp_path: Path) -> Path:
 
 def written(out: Path) -> Path:
     """The database of that rigproof."""
-    path = location.database(out, MACHINE)
+    path = folder.database(out, MACHINE)
     path.parent.mkdir(parents=True)
     connection = sqlite3.connect(path)
     connection.executescript(HERE.with_name("version-2.sql").read_text())

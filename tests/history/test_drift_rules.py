@@ -17,7 +17,7 @@ from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.core.message import SetupError
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
-from acceptance.history import drift_rules
+from acceptance.history import noise
 
 SHIPPED = resources.locate("drift.toml")
 TEXT = SHIPPED.read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def test_one_deviation_is_a_quarter_of_the_general_spread() -> None:
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str | None, tmp_path: Path) -> None:
-    read = partial(drift_rules.read, noise=BOOK.noise)
+    read = partial(noise.read_rules, noise=BOOK.noise)
     if told is None:
         (tmp_path / "drift.toml").write_text(text, encoding="utf-8")
         read(tmp_path / "drift.toml")

@@ -39,9 +39,8 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.history import era, night
-from acceptance.history.era import Era
-from acceptance.history.night import Night, ReportedChanges, SeriesKey
+from acceptance.history import night
+from acceptance.history.night import Era, Night, ReportedChanges, SeriesKey
 from acceptance.journal.run import UnreadableRun
 from acceptance.journal.seal import Seal
 from acceptance.machine.observation import NOTHING, decode
@@ -300,20 +299,20 @@ def test_a_value_that_cannot_be_is_no_past_of_later_nights(
 def test_an_era_is_another_when_a_fact_is() -> None:
     plan, host, docker = journals.plan(), {"station": "host"}, {"station": "docker"}
     own = journals.plan(journals.check("c", journals.due(limit=Limit("GB/s", "own", low=1.0))))
-    first = era.era_of_run(plan, {**host, "host": "a"}, SEEN)
-    assert first == era.era_of_run(own, {**host, "host": "b", "commit": "x"}, SEEN)
+    first = night.era_of_run(plan, {**host, "host": "a"}, SEEN)
+    assert first == night.era_of_run(own, {**host, "host": "b", "commit": "x"}, SEEN)
     newer = decode({**INVENTORY, "board": {"nvidia_driver": "590.2"}})
     others = [
-        era.era_of_run(plan, host, newer),
-        era.era_of_run(plan, {**docker, "image_id": "1"}, SEEN),
-        era.era_of_run(plan, {**docker, "image_id": "2", "image_inputs": "x"}, SEEN),
-        era.era_of_run(msgspec.structs.replace(plan, profile="nightly"), host, SEEN),
-        era.era_of_run(msgspec.structs.replace(plan, loads_s={"burn": 20.0}), host, SEEN),
-        era.era_of_run(plan, host, NOTHING),
+        night.era_of_run(plan, host, newer),
+        night.era_of_run(plan, {**docker, "image_id": "1"}, SEEN),
+        night.era_of_run(plan, {**docker, "image_id": "2", "image_inputs": "x"}, SEEN),
+        night.era_of_run(msgspec.structs.replace(plan, profile="nightly"), host, SEEN),
+        night.era_of_run(msgspec.structs.replace(plan, loads_s={"burn": 20.0}), host, SEEN),
+        night.era_of_run(plan, host, NOTHING),
     ]
     assert len({one.key for one in [first, *others]}) == len(others) + 1
     rebuilt = {**docker, "image_id": "3", "image_inputs": "x"}
-    assert era.era_of_run(plan, rebuilt, SEEN) == others[2]
+    assert night.era_of_run(plan, rebuilt, SEEN) == others[2]
 
 
 @each(
@@ -336,7 +335,7 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 def test_what_changed_between_two_eras_is_told() -> None:
     before = Era((("driver", "580.1"), ("load burn", "20 s"), ("station", "host")))
     after = Era((("driver", "590.2"), ("image_versions", "x 1"), ("station", "docker")))
-    told = [(one.code, one.values) for one in era.describe_changes(before, after)]
+    told = [(one.code, one.values) for one in night.describe_changes(before, after)]
     assert [(code, known.get("before"), known.get("after")) for code, known in told] == [
         ("fact_is_other", "580.1", "590.2"),
         ("fact_is_new", None, "x 1"),
@@ -344,7 +343,7 @@ def test_what_changed_between_two_eras_is_told() -> None:
         ("fact_is_other", "host", "docker"),
     ]
     assert told[2][1]["fact"] == Message("time_of_load", {"load": "burn"})
-    assert era.describe_changes(before, before) == ()
+    assert night.describe_changes(before, before) == ()
 
 
 def test_a_night_knows_what_it_told_of_changes() -> None:

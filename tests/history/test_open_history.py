@@ -20,7 +20,8 @@ from refusal import refused
 
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
-from acceptance.history import location, night_file, nights
+from acceptance.history import folder as history_folder
+from acceptance.history import night_file, nights
 from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, NightMeasurement
 from acceptance.journal import clock, reader
@@ -245,7 +246,7 @@ def test_what_is_no_damage_is_left_as_it_is(tmp_path: Path, harm: Callable[[Path
 
 def test_the_history_of_an_older_rigproof_is_to_be_converted_first(out: Path) -> None:
     january(out, 1)
-    path = location.database(out, MACHINE)
+    path = history_folder.database(out, MACHINE)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"anything")
     for ask in (nights.read, nights.open_history):

@@ -11,8 +11,7 @@ from nights import COPY, ERA, night, seen
 from acceptance.core.machine_facts import KnownChange
 from acceptance.core.parts import CPU, ITSELF, Gpu
 from acceptance.history import queries
-from acceptance.history.era import Era
-from acceptance.history.night import Night, NightMeasurement, ReportedChanges, SeriesKey
+from acceptance.history.night import Era, Night, NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.trend import TrendSeries
 
 NEWER = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))

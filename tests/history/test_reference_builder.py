@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from acceptance.core.limit import Limit
 from acceptance.core.past import Bounds, Past
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
-from acceptance.history.drift_rules import DriftRule
-from acceptance.history.noise import Spread
+from acceptance.history.noise import DriftRule, Spread
 from acceptance.history.reference_builder import NightValue, build_reference
 
 GENERAL = (

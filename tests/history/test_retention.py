@@ -14,9 +14,10 @@ from raising import raising
 from refusal import refused
 
 from acceptance.core.parts import Gpu
-from acceptance.history import location, night_file, nights
+from acceptance.history import folder as history_folder
+from acceptance.history import night_file, nights
 from acceptance.history.errors import HistoryError
-from acceptance.history.retention import PruneResult, prune
+from acceptance.history.nights import PruneResult, prune
 from acceptance.journal import clock
 
 TODAY = 20_484.0  # 2026-01-31; two of the last three nights say that it is the 29th
@@ -188,7 +189,7 @@ def test_what_is_no_closed_run_of_this_machine_stays(out: Path) -> None:
 
 def removed(out: Path) -> Path:
     """Where a folder lies while it is removed."""
-    return location.folder(out, MACHINE) / "removed"
+    return history_folder.folder(out, MACHINE) / "removed"
 
 
 def test_who_dies_while_a_folder_goes_leaves_no_half_run(

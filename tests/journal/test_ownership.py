@@ -13,7 +13,7 @@ from acceptance.__main__ import main
 from acceptance.cli import read
 from acceptance.history import errors
 from acceptance.history.errors import HistoryError
-from acceptance.journal import ownership, run_folder, segment
+from acceptance.journal import run_folder, segment
 from acceptance.reports import text
 from acceptance.run import supervisor
 
@@ -38,7 +38,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "access", lambda path, _mode: owner(Path(path)) == 1000)
-    monkeypatch.setattr(ownership, "_owner", owner)
+    monkeypatch.setattr(run_folder, "_owner", owner)
     return found
 
 
@@ -48,23 +48,23 @@ def test_the_topmost_place_is_named(out: Path, monkeypatch: pytest.MonkeyPatch) 
         ("by-root/logs/new", "by-root"),
         ("history.sqlite", "history.sqlite"),
     ):
-        assert ownership.left_by_root(out / path) == out / place
+        assert run_folder.left_by_root(out / path) == out / place
     for path in ("by-user/report.html", "/", "/etc/passwd", "../other"):
-        assert ownership.left_by_root(out / path) is None, path
+        assert run_folder.left_by_root(out / path) is None, path
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert ownership.left_by_root(out / "by-root") is None
-    assert ownership.left_in(out) is None
+    assert run_folder.left_by_root(out / "by-root") is None
+    assert run_folder.left_in(out) is None
 
 
 def test_what_stands_in_the_way_is_said_at_the_start(out: Path) -> None:
-    assert worded(ownership.left_in(out)) == (
+    assert worded(run_folder.left_in(out)) == (
         f"root left files in '{out}' that you cannot change (by-root, history.sqlite): "
         f"`sudo chown -R $USER: '{out}'` makes them yours"
     )
     for name in ("by-root/report.html", "by-root/logs", "by-root", "history.sqlite"):
         place = out / name
         place.rmdir() if place.is_dir() else place.unlink()
-    assert ownership.left_in(out) is None
+    assert run_folder.left_in(out) is None
 
 
 def test_every_refusal_names_the_cure(
@@ -94,5 +94,5 @@ def test_every_refusal_names_the_cure(
 
 def test_another_trouble_names_no_owner(out: Path) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert ownership.reason(full, out / "by-root") == "No space left on device"
-    assert ownership.reason(DENIED, out / "by-user") == "Permission denied"
+    assert run_folder.reason(full, out / "by-root") == "No space left on device"
+    assert run_folder.reason(DENIED, out / "by-user") == "Permission denied"

@@ -8,11 +8,11 @@ from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 from refusal import assert_raises
 
 from acceptance.machine.inventory import GpuHealth
-from acceptance.observe import gpu_health
+from acceptance.observe import nvml as observe_nvml
 
 
 def read(answers: dict[Any, Any], fields: dict[Any, Any] | None = None) -> GpuHealth:
-    return gpu_health.read(FakeNvml(1, answers, fields), 0)
+    return observe_nvml.read_health(FakeNvml(1, answers, fields), 0)
 
 
 def test_a_binding_that_has_none_of_it() -> None:
@@ -22,7 +22,7 @@ def test_a_binding_that_has_none_of_it() -> None:
 def test_a_record_that_the_driver_does_not_offer() -> None:
     nvml = FakeNvml(1, {"nvmlDeviceGetSramEccErrorStatus": Refusal(13)})
     nvml.c_nvmlEccSramErrorStatus_v1_t = pynvml.c_nvmlEccSramErrorStatus_v1_t
-    assert gpu_health.read(nvml, 0) == GpuHealth()
+    assert observe_nvml.read_health(nvml, 0) == GpuHealth()
 
 
 @pytest.mark.parametrize("code", [2, 3, 4, 13, 25])
@@ -52,7 +52,7 @@ def read_flags(flags: dict[Any, Any]) -> GpuHealth:
     nvml = FakeNvml(1, {}, flags)
     for name in ("RESET_STATUS", "DRAIN_AND_RESET_STATUS", "GET_GPU_RECOVERY_ACTION"):
         setattr(nvml, f"NVML_FI_DEV_{name}", getattr(pynvml, f"NVML_FI_DEV_{name}"))
-    return gpu_health.read(nvml, 0)
+    return observe_nvml.read_health(nvml, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from refusal import raised
 from worded import worded
 
 from acceptance.machine import inventory as machine_inventory
-from acceptance.observe import memory as observe_memory
+from acceptance.observe import inventory as observe_memory
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline

@@ -22,13 +22,11 @@ from acceptance.machine.inventory import GpuCounters, NvmlAnswer, NvmlDevice, Nv
 from acceptance.observe import (
     gpu_counters,
     gpu_events,
-    gpu_health,
     gpu_sample,
     gpu_traits,
     nvlink,
     nvml,
     nvml_call,
-    nvml_pair,
 )
 from acceptance.observe.nvml_call import ask, ask_or_none, available_fields, field, fields
 from acceptance.process.command import CommandError, ProgramResult
@@ -60,7 +58,7 @@ def device(index: int, **changes: Any) -> NvmlDevice:
         error_code=None,
         traits=gpu_traits.read(FakeNvml(), index),
         counters=gpu_counters.read(FakeNvml(), index, []),
-        health=gpu_health.read(FakeNvml(), index),
+        health=nvml.read_health(FakeNvml(), index),
     )
     return dataclasses.replace(healthy, **changes)
 
@@ -388,7 +386,7 @@ def test_a_pair_that_tells_everything() -> None:
             (0, 2): 3,
         },
     }
-    assert nvml_pair.read(FakeNvml(2, answers), [0, 1], [True, True]) == (
+    assert nvml.read_pairs(FakeNvml(2, answers), [0, 1], [True, True]) == (
         NvmlPair(0, 1, "SYS", "ok", "disabled-by-regkey", "not-supported"),
         NvmlPair(
             1, 0, "SYS", "chipset-not-supported", "gpu-not-supported", "topology-not-supported"
@@ -423,12 +421,12 @@ def test_one_answer_alone(
     function: str, answer: int | Refusal, path: str | None, p2p_read: str | None
 ) -> None:
     """Also a state that nobody knows, and a GPU that is lost meanwhile."""
-    found = nvml_pair.read(FakeNvml(2, {function: answer}), [0, 1], [True, True])
+    found = nvml.read_pairs(FakeNvml(2, {function: answer}), [0, 1], [True, True])
     assert {(pair.path, pair.p2p_read) for pair in found} == {(path, p2p_read)}
 
 
 def test_no_pair_with_a_gpu_that_does_not_answer() -> None:
-    assert nvml_pair.read(FakeNvml(2), [0, None], [True, False]) == ()
+    assert nvml.read_pairs(FakeNvml(2), [0, None], [True, False]) == ()
 
 
 ERRORS = (

@@ -8,7 +8,7 @@ from machine_tree import Tree
 from refusal import raised
 
 from acceptance.core.message import Listed, Message
-from acceptance.observe import raid, zfs
+from acceptance.observe import raid
 from acceptance.observe.raid import RaidArray, RaidMember
 from acceptance.observe.sysfs import SysfsError
 
@@ -275,18 +275,18 @@ KSTAT = "proc/spl/kstat/zfs"
 
 
 def test_no_pool_and_sound_pools(tmp_path: Path) -> None:
-    assert zfs.read(tmp_path) == ((), ())
+    assert raid.read_pools(tmp_path) == ((), ())
     tree = Tree(tmp_path)
     tree.files(KSTAT, arcstats="1 2 3")
     tree.files(f"{KSTAT}/tank", state="ONLINE\n", txgs="")
     tree.files(f"{KSTAT}/older", io="")
-    assert zfs.read(tmp_path) == ((), ())
+    assert raid.read_pools(tmp_path) == ((), ())
 
 
 @each("state", ["DEGRADED", "FAULTED", "SUSPENDED", "UNAVAIL", "REMOVED", "OFFLINE", "SPLIT"])
 def test_a_pool_that_is_not_sound(tmp_path: Path, state: str) -> None:
     Tree(tmp_path).files(f"{KSTAT}/tank", state=f"{state}\n")
-    ((fault,), troubles) = zfs.read(tmp_path)
+    ((fault,), troubles) = raid.read_pools(tmp_path)
     assert (fault.code, dict(fault.values)) == ("zfs_pool_faulty", {"pool": "tank", "state": state})
     assert troubles == ()
 
@@ -296,6 +296,6 @@ def test_a_state_that_is_not_known_hides_no_fault(tmp_path: Path, text: str, cod
     tree = Tree(tmp_path)
     tree.files(f"{KSTAT}/tank", state=text)
     tree.files(f"{KSTAT}/tub", state="DEGRADED")
-    faults, (trouble,) = zfs.read(tmp_path)
+    faults, (trouble,) = raid.read_pools(tmp_path)
     assert [one.values["pool"] for one in faults] == ["tub"]
     assert trouble.code == code

@@ -11,7 +11,7 @@ from refusal import raised
 from acceptance.core.parts import Part
 from acceptance.machine.disk_link import PcieLink, SataLink
 from acceptance.machine.inventory import Disk
-from acceptance.observe import disk_links, disk_temperature, smart, storage, sysfs
+from acceptance.observe import smart, storage, sysfs
 from acceptance.observe import storage as observe_storage
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import command
@@ -198,14 +198,14 @@ def test_a_pcie_link_is_that_of_an_nvme_disk_alone(
     tmp_path: Path, transport: str | None, link: PcieLink | None
 ) -> None:
     nvme(tmp_path)
-    assert disk_links.read(disk("nvme0n1", transport), tmp_path) == link
+    assert storage.read_link(disk("nvme0n1", transport), tmp_path) == link
 
 
 def test_nvme_multipath(tmp_path: Path) -> None:
     tree = nvme(tmp_path)
     subsystem = tree.disk("nvme1n1", "virtual/nvme-subsystem/nvme-subsys1")
     tree.link(f"{subsystem}/nvme0", f"{FUNCTION}/nvme/nvme0")
-    assert disk_links.read(disk("nvme1n1", "nvme"), tmp_path) == PCIE
+    assert storage.read_link(disk("nvme1n1", "nvme"), tmp_path) == PCIE
 
 
 def sata(root: Path, link: str = "link1", **files: str) -> None:
@@ -229,24 +229,24 @@ def test_the_fastest_generation_of_a_disk(tmp_path: Path, word: str, most: float
     words = ["0000"] * 76 + [word]
     path = f"sys/devices/{ATA}/link1/dev1.0/ata_device/dev1.0/id"
     Tree(tmp_path).write(path, " ".join(words))
-    assert disk_links.read(disk("sda", "sata"), tmp_path) == SataLink(3.0, most, 6.0)
+    assert storage.read_link(disk("sda", "sata"), tmp_path) == SataLink(3.0, most, 6.0)
     for short in (words[:-1], [*words[:-1], "zz"]):
         Tree(tmp_path).write(path, " ".join(short))
         assert "IDENTIFY DEVICE" in raised(
-            SysfsError, disk_links.read, disk("sda", "sata"), tmp_path
+            SysfsError, storage.read_link, disk("sda", "sata"), tmp_path
         )
 
 
 def test_what_the_kernel_does_not_show(tmp_path: Path) -> None:
     sata(tmp_path, sata_spd="<unknown>", hw_sata_spd_limit="")
     (tmp_path / f"sys/devices/{ATA}/link1/dev1.0/ata_device/dev1.0/id").unlink()
-    assert disk_links.read(disk("sda", "sata"), tmp_path) == SataLink(None, None, None)
+    assert storage.read_link(disk("sda", "sata"), tmp_path) == SataLink(None, None, None)
 
 
 def test_a_speed_that_is_none(tmp_path: Path) -> None:
     sata(tmp_path, sata_spd="fast")
     assert "no speed of a SATA link" in raised(
-        SysfsError, disk_links.read, disk("sda", "sata"), tmp_path
+        SysfsError, storage.read_link, disk("sda", "sata"), tmp_path
     )
 
 
@@ -264,13 +264,13 @@ def test_why_a_link_is_not_known(tmp_path: Path) -> None:
     nvme(tmp_path)
     sata(tmp_path)
     seen, gone = disk("nvme0n1", "nvme"), disk("nvme7n1", "nvme")
-    shown = [disk_links.lack(one, tmp_path) for one in (seen, gone, disk("sda", "sata"))]
+    shown = [storage.lack(one, tmp_path) for one in (seen, gone, disk("sda", "sata"))]
     assert shown == ["not_offered", "no_answer", "not_offered"]
     speed = tmp_path / FUNCTION / "current_link_speed"
     speed.unlink()
-    assert disk_links.lack(seen, tmp_path) == "not_offered"
+    assert storage.lack(seen, tmp_path) == "not_offered"
     speed.mkdir()  # it is there and cannot be read
-    assert disk_links.lack(seen, tmp_path) == "no_answer"
+    assert storage.lack(seen, tmp_path) == "no_answer"
 
 
 @each(
@@ -287,8 +287,8 @@ def test_a_disk_without_such_a_link_has_none(
 ) -> None:
     tree = Tree(tmp_path)
     tree.link(f"{tree.disk(name, path)}/device", "sys/devices/platform")
-    assert disk_links.read(disk(name, transport), tmp_path) is None
-    assert disk_links.lack(disk(name, transport), tmp_path) == "not_offered"
+    assert storage.read_link(disk(name, transport), tmp_path) is None
+    assert storage.lack(disk(name, transport), tmp_path) == "not_offered"
 
 
 NVME_DEVICE, SATA_DEVICE = "sys/class/block/nvme0n1/device", "sys/class/block/sda/device"
@@ -306,7 +306,7 @@ NVME_DEVICE, SATA_DEVICE = "sys/class/block/nvme0n1/device", "sys/class/block/sd
 )
 def test_an_nvme_drive_wherever_the_kernel_has_its_thermometer(tmp_path: Path, place: str) -> None:
     Tree(tmp_path).files(place, temp1_input=41850, temp1_max=81850, temp1_crit=84850)
-    found = known(disk_temperature.find("nvme0n1", tmp_path))
+    found = known(storage.find_thermometer("nvme0n1", tmp_path))
     assert (found.now(), found.warning_c, found.critical_c) == (41.85, 81.85, 84.85)
 
 
@@ -314,16 +314,16 @@ def test_thresholds_that_a_drive_does_not_state(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA_DEVICE}/hwmon/hwmon1", temp1_input=-3000, temp1_crit=0)
     Tree(tmp_path).files(f"{NVME_DEVICE}/hwmon1", temp1_input=30000, temp1_max=65261850)
     for name, now in (("sda", -3.0), ("nvme0n1", 30.0)):
-        found = known(disk_temperature.find(name, tmp_path))
+        found = known(storage.find_thermometer(name, tmp_path))
         assert (found.now(), found.warning_c, found.critical_c) == (now, None, None)
 
 
 def test_a_drive_that_goes_away_and_one_that_has_none(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA_DEVICE}/hwmon/hwmon1", temp1_input=30000)
     Tree(tmp_path).files(f"{NVME_DEVICE}/hwmon1", name="nvme")
-    assert disk_temperature.find("nvme0n1", tmp_path) is None
-    assert disk_temperature.find("sdb", tmp_path) is None
-    found = known(disk_temperature.find("sda", tmp_path))
+    assert storage.find_thermometer("nvme0n1", tmp_path) is None
+    assert storage.find_thermometer("sdb", tmp_path) is None
+    found = known(storage.find_thermometer("sda", tmp_path))
     found.input.unlink()
     assert found.now() is None
 
@@ -331,12 +331,12 @@ def test_a_drive_that_goes_away_and_one_that_has_none(tmp_path: Path) -> None:
 @each("millidegrees", [-273150, -60000, 200000, 65261850])
 def test_a_temperature_that_no_drive_has_is_none(tmp_path: Path, millidegrees: int) -> None:
     Tree(tmp_path).files(f"{NVME_DEVICE}/hwmon1", temp1_input=millidegrees, temp1_max=81850)
-    assert known(disk_temperature.find("nvme0n1", tmp_path)).now() is None
+    assert known(storage.find_thermometer("nvme0n1", tmp_path)).now() is None
 
 
 def test_a_value_that_is_none(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA_DEVICE}/hwmon/hwmon1", temp1_input="warm")
-    found = known(disk_temperature.find("sda", tmp_path))
+    found = known(storage.find_thermometer("sda", tmp_path))
     assert "warm" in raised(sysfs.SysfsError, found.now)
 
 
@@ -344,5 +344,5 @@ def test_which_disks_show_a_temperature_and_a_threshold(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{NVME_DEVICE}/hwmon1", temp1_input=30000, temp1_max=80000)
     Tree(tmp_path).files(f"{SATA_DEVICE}/hwmon/hwmon1", temp1_input=30000)
     disks = [Disk(name, "M", None, 1, None, None, None) for name in ("nvme0n1", "sda", "sdb")]
-    assert disk_temperature.limited(disks, tmp_path) == {Part("disk", "nvme0n1")}
-    assert known(disk_temperature.find("nvme0n1", tmp_path)).limit_c == 80.0
+    assert storage.limited(disks, tmp_path) == {Part("disk", "nvme0n1")}
+    assert known(storage.find_thermometer("nvme0n1", tmp_path)).limit_c == 80.0

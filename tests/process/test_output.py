@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.process.output import LINE_BYTES, LineSplitter, Spool
+from acceptance.process.command import LINE_BYTES, LineSplitter, Spool
 
 
 def cut(*pieces: bytes) -> list[str]:

@@ -13,10 +13,10 @@ from acceptance import resources
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, ITSELF, Component, Gpu, Named, Part
-from acceptance.history import comparison, drift_rules, noise
+from acceptance.history import comparison, noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
 
-BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+BOOK = noise.read_rules(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 

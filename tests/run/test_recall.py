@@ -36,7 +36,8 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import PHASES, SESSIONS, Due, LimitSet, Plan, Reduction
 from acceptance.core.record import Body, CheckEnded, Note, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.history import baseline_file, drift_rules, location, night_file, noise
+from acceptance.history import baseline_file, night_file, noise
+from acceptance.history import folder as history_folder
 from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
@@ -70,7 +71,7 @@ DAY_S = 86400.0
 EIGHT = 8
 FIRST_S = 1_790_000_000.0
 
-_noise, _rules = functools.cache(noise.read), functools.cache(drift_rules.read)
+_noise, _rules = functools.cache(noise.read), functools.cache(noise.read_rules)
 
 
 class Nights:
@@ -87,7 +88,7 @@ class Nights:
         monkeypatch.setattr(
             noise, "read", _noise
         )  # a night's memory asks for both, and there are a hundred nights
-        monkeypatch.setattr(drift_rules, "read", _rules)
+        monkeypatch.setattr(noise, "read", _rules)
 
     def _prepared(
         self, plan: Plan, *notes: Note, inventory: Inventory | None = None
@@ -360,7 +361,7 @@ def test_a_night_of_a_newer_rigproof_leaves_the_past_unknown(eighth: Nights) -> 
 
 
 def test_a_history_that_was_not_converted_is_said_and_costs_no_verdict(nights: Nights) -> None:
-    file = location.database(nights.out, "machine-1")
+    file = history_folder.database(nights.out, "machine-1")
     nights.recalled()
     file.parent.mkdir(parents=True)
     file.write_bytes(b"anything")
@@ -494,7 +495,7 @@ def test_without_a_history_the_plan_has_the_calculated_times(nights: Nights) -> 
     memory = HistoryRecall(nights.out, nights.root)
     assert memory.with_usual_times(MADE, "host") == (MADE, ())
     assert not nights.out.exists()  # nothing is written
-    database = location.database(nights.out, clock.machine_id(nights.root))
+    database = history_folder.database(nights.out, clock.machine_id(nights.root))
     database.parent.mkdir(parents=True)
     database.write_bytes(b"no database" * 99)
     plan, (notice,) = memory.with_usual_times(MADE, "host")

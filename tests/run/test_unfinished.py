@@ -36,7 +36,7 @@ from acceptance.loads.power_step import Kind, Step
 from acceptance.loads.protocol import Output
 from acceptance.process import orphans
 from acceptance.run import open_step, unfinished
-from acceptance.session import load_events, stage
+from acceptance.session import load_events, loads
 from acceptance.session.programs import Programs
 from acceptance.wording import words
 
@@ -541,7 +541,7 @@ def test_the_record_is_on_the_disk_before_the_step_begins(
         programs = Programs(PLANNED, tmp_path / "logs", writer.write)
         script = f"print({stream.getvalue()!r}, end='', flush=True)"
         programs.run_stage(
-            [stage.Part(GPUS, (sys.executable, "-c", script))],
+            [loads.Part(GPUS, (sys.executable, "-c", script))],
             on_line=load_events.listener([GPUS], writer.write, shown=SHOWN),
         )
         # the head, the part and the step; how the program ended may wait

@@ -14,7 +14,7 @@ import pytest
 from cases import each
 
 from acceptance.machine.inventory import Disk
-from acceptance.observe import disk_links, filesystem, storage
+from acceptance.observe import filesystem, storage
 from selftest import nvme_drive, scratch_folder, wrong_disk
 from selftest.fault import NvmeDrive, Scratch, WrongDisk
 
@@ -142,7 +142,7 @@ def test_a_disk_is_shown_as_an_nvme_drive(tmp_path: Path) -> None:
         "nvme",
     )
     assert isinstance(disk, Disk)
-    link = disk_links.read(disk, tmp_path / "root")
+    link = storage.read_link(disk, tmp_path / "root")
     assert link is not None
     assert getattr(link, "width", None) == 2
     assert getattr(link, "slot_max_width", None) == 4

@@ -46,7 +46,7 @@ import os, pathlib, signal, sys
 from acceptance.journal import segment
 from acceptance.session import context as session, load_events
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part
 from acceptance.core.parts import (Gpu)
 from acceptance.core.record import CheckStarted, Event, RunStarted, SessionStarted
 gpu, folder, load, plan = Gpu(0), pathlib.Path(sys.argv[1]), *sys.argv[2:4]

@@ -41,13 +41,13 @@ from acceptance.process.command import ProgramResult
 from acceptance.session import loads
 from acceptance.session.loads import (
     LoadFailed,
+    Part,
     Place,
     Results,
     alone,
     first_wrong,
     with_peers,
 )
-from acceptance.session.stage import Part
 
 ASK = Ask(dtypes=("f64", "f16"), seconds=2.0)
 OTHER = Ask(dtypes=("f64",), seconds=2.0)

@@ -18,8 +18,8 @@ from acceptance.core.record import Body, Note, Stopped
 from acceptance.process import command, orphans
 from acceptance.process.deadline import Deadline
 from acceptance.session import programs
+from acceptance.session.loads import Part
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part
 from acceptance.wording import words
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from acceptance.core.parts import Part
-from acceptance.session.reading_loss import loss, refuse
+from acceptance.session.check import loss, refuse
 from acceptance.wording.errors import WordedError
 
 

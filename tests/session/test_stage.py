@@ -21,8 +21,8 @@ from acceptance.core.record import Body
 from acceptance.process import command, orphans
 from acceptance.process.command import CommandError
 from acceptance.process.deadline import Deadline
+from acceptance.session.loads import Part, pulses
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part, pulses
 
 
 class Bench:

@@ -21,7 +21,7 @@ from run_left import Run
 from acceptance.core.evidence import ToolRan
 from acceptance.core.record import SessionEnded
 from acceptance.journal import clock, reader
-from acceptance.process import orphans, output
+from acceptance.process import command, orphans
 from acceptance.process.deadline import Deadline
 from acceptance.run import supervisor
 from acceptance.run.planning import prepare
@@ -183,7 +183,7 @@ def test_a_flood_is_cut(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
     done = probe().run(monkeypatch, script)
     assert done.returncode == 0
     assert done.truncated
-    assert len(done.stdout) == output.CAP_BYTES
+    assert len(done.stdout) == command.CAP_BYTES
 
 
 def test_a_signal_that_ends_a_session(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,8 +28,7 @@ from acceptance.machine.machine_file import Machine
 from acceptance.process.command import ProgramResult
 from acceptance.run import planning
 from acceptance.session.check import Check, Violation
-from acceptance.session.loads import Loads
-from acceptance.session.stage import Part
+from acceptance.session.loads import Loads, Part
 from acceptance.wording import words
 
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}

@@ -30,9 +30,8 @@ from acceptance.machine.inventory import Inventory, Memory
 from acceptance.process import command
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
-from acceptance.session.loads import Results, first_wrong
+from acceptance.session.loads import Part, Results, first_wrong
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part
 from acceptance.session.tools import Outputs
 from acceptance.suites.fixtures import burn
 from acceptance.suites.fixtures.burn import memory_share

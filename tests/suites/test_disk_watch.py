@@ -13,7 +13,7 @@ from acceptance.core.evidence import Scratch
 from acceptance.core.parts import Part
 from acceptance.loads.storage.contract import OVER_TIME, OVER_TIME_WARM
 from acceptance.machine.inventory import Disk
-from acceptance.observe import disk_temperature
+from acceptance.observe import storage
 from acceptance.observe.sysfs import SysfsError
 from acceptance.suites.fixtures import disk_watch
 from acceptance.suites.fixtures.disk_watch import DiskWatch, Point
@@ -114,7 +114,7 @@ def test_a_temperature_that_was_not_read_is_empty(tmp_path: Path) -> None:
     points = [Point(0.0, 0, 0, 30.0), Point(1.0, 10**9, 0, None)]
     assert disk_watch.rows(points) == [(1.0, 1.0, 0.0, "")]
     Tree(tmp_path).files(f"{BLOCK}/device/hwmon1", temp1_input="warm")
-    found = disk_temperature.find("nvme0n1", tmp_path)
+    found = storage.find_thermometer("nvme0n1", tmp_path)
     assert found is not None
     assert disk_watch.hottest([found]) is None
     found.input.unlink()

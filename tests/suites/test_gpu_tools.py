@@ -29,8 +29,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.session import gpu_identity, tools
 from acceptance.session.check import CheckSkipped, ErrorInLines
-from acceptance.session.loads import Place, alone
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part, Place, alone
 from acceptance.session.tools import Argv, Outputs, Tools
 from acceptance.suites.fixtures import gpu_tools
 from acceptance.tools import bandwidth_test, device_query, gpu_burn, nvbandwidth, p2p_bandwidth

@@ -59,7 +59,7 @@ from acceptance.run import log_reading, replay_session
 from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
 from acceptance.session.check import Check
 from acceptance.session.context import SessionContext
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.storage import LOADS
 from acceptance.tools import fio

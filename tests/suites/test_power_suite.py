@@ -32,8 +32,8 @@ from acceptance.run import replay_session
 from acceptance.run.replay_session import RecordedPrograms, ReplayFixtures
 from acceptance.session.check import Check
 from acceptance.session.context import SessionContext
+from acceptance.session.loads import Part
 from acceptance.session.programs import Programs
-from acceptance.session.stage import Part
 from acceptance.session.tools import Outputs
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures

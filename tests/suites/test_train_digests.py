@@ -22,7 +22,7 @@ from acceptance.loads.miscompare import DifferingRun, read
 from acceptance.loads.train.digest_contract import Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part
 from acceptance.suites import train
 from acceptance.wording import words
 

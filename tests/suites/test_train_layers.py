@@ -25,7 +25,7 @@ from acceptance.loads.protocol import LoadTable
 from acceptance.loads.train.layer_contract import LAYER_COLUMNS, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part
 from acceptance.suites import train
 from acceptance.suites.fixtures import train as fixtures
 from acceptance.tools.proof import ToolError

@@ -18,7 +18,7 @@ from acceptance.loads.miscompare import Miscompare, details, read
 from acceptance.loads.train.parallel_contract import COUNTS, EFFICIENCIES, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.session.stage import Part
+from acceptance.session.loads import Part
 from acceptance.suites import train
 
 SHORT = "train.parallel"

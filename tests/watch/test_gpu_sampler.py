@@ -22,9 +22,8 @@ from acceptance.journal import clock, reader, segment
 from acceptance.observe import nvml
 from acceptance.watch import gpu_sampler, targets
 from acceptance.watch.event_log import EventLog
-from acceptance.watch.gpu_sampler import GpuWatch, SamplerContext
+from acceptance.watch.gpu_sampler import GpuWatch, LinkWatch, SamplerContext
 from acceptance.watch.gpu_users import GpuUsers
-from acceptance.watch.link_watch import LinkWatch
 from acceptance.watch.targets import WatchTarget
 from acceptance.wording.errors import WordedError
 

@@ -12,10 +12,10 @@ from acceptance.observe import kmsg
 from acceptance.observe.event import KernelEvent
 from acceptance.observe.kernel_line import KernelLine
 from acceptance.observe.part_names import PartNames
-from acceptance.watch import unknown_lines
-from acceptance.watch.suspicion import suspicion
+from acceptance.watch import host
+from acceptance.watch.event_log import suspicion
+from acceptance.watch.host import UnknownLines
 from acceptance.watch.targets import WatchTarget
-from acceptance.watch.unknown_lines import UnknownLines
 
 GPU, OTHER = Function("0000:01:00.0"), Function("0000:41:00.0")
 ODD = "nvidia 0000:01:00.0: state {} is odd"
@@ -70,7 +70,7 @@ def test_one_that_names_no_part_is_noted_once(
 ) -> None:
     assert lines.read(line("odd 1")) == Note(Message("unknown_line", {"text": "odd 1"}))
     assert lines.read(line("odd 2")) is None
-    monkeypatch.setattr(unknown_lines, "MOST_NOTES", 1)
+    monkeypatch.setattr(host, "MOST_NOTES", 1)
     assert lines.read(line("even odder")) is None
 
 
