@@ -42,7 +42,8 @@ from acceptance.fleet.outliers import (
     Suspicion,
     find_outliers,
 )
-from acceptance.fleet.pairs import Blame, NodePair, blame, next_tests
+from acceptance.fleet.pair_tests import Blame, NodePair, next_tests
+from acceptance.fleet.pair_tests import blame_nodes as blame
 from acceptance.fleet.verdicts import Series
 
 VALUES, CARD_VALUES, NIGHTS, NOISE = 400, 50, 30, 0.01

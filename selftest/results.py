@@ -18,7 +18,7 @@ from rich.text import Text
 
 from acceptance.reports.lines import HANG
 from acceptance.reports.text import one_line
-from acceptance.run.selftest_record import SelftestRecord
+from acceptance.run.header import SelftestRecord
 from selftest.row import FAMILIES, FalseAlarms, NotOffered, Row, Sensitivity
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from acceptance.wording import words
-from acceptance.wording.quantities import limit_text, quantity
+from acceptance.wording.words import limit_text, quantity
 from selftest.alarms import false_alarms
 from selftest.drawn_runs import Machine, everything, machines
 from selftest.durations import lasting

@@ -19,7 +19,7 @@ from acceptance.journal import run as journal_run
 from acceptance.reports import plain_json, report_terminal
 from acceptance.reports.capacity import card, figures
 from acceptance.reports.capacity import report as capacity_report
-from acceptance.reports.capacity.question import Question
+from acceptance.reports.capacity.figures import Question
 from acceptance.reports.report import Line, Report, Section
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words

@@ -17,9 +17,8 @@ from acceptance.core.language import Language
 from acceptance.core.limit import MIB
 from acceptance.core.message import Message, UserError
 from acceptance.core.verdict import EXIT_CODES
-from acceptance.fleet import due, pair_tests, pairs, slurm
-from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest
-from acceptance.fleet.pairs import NodePair
+from acceptance.fleet import due, pair_tests, slurm
+from acceptance.fleet.pair_tests import Judged, NodePair, PairLimits, PairTest
 from acceptance.fleet.views import pair_report
 from acceptance.journal import run_folder
 from acceptance.loads import asks
@@ -158,7 +157,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     judged = pair_tests.judge(nodes, (), limits)
     round_ = 0
     try:
-        while now := pairs.next_tests(nodes, judged.passed):
+        while now := pair_tests.next_tests(nodes, judged.passed):
             round_ += 1
             count = language.ngettext("{n} pair", "{n} pairs", len(now))
             screen.say(language("round {number}: {pairs}", number=round_, pairs=count))

@@ -25,9 +25,9 @@ from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import JournalError
-from acceptance.reports import headline, report_terminal, trend_report
-from acceptance.reports.glyphs import ASCII
+from acceptance.reports import explanation, report_terminal, trend_report
 from acceptance.reports.terminal import Terminal
+from acceptance.reports.text import ASCII
 from acceptance.run import lock
 from acceptance.wording import words
 
@@ -174,7 +174,7 @@ class HistoryCommand:
     def _headline(self, run_id: str) -> str | None:
         """Why the last run did not pass; None where its folder has gone or cannot be read."""
         try:
-            first = headline.of_run(journal_run.read(self._asked.out / run_id), self._language)
+            first = explanation.of_run(journal_run.read(self._asked.out / run_id), self._language)
         except (JournalError, OSError):
             return None
         return None if first is None else first.line(self._language)

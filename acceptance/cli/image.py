@@ -10,7 +10,7 @@ from pathlib import Path
 from acceptance.cli import options
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import clean, one_line
-from acceptance.station.image import build, inputs, recipe, transfer
+from acceptance.station.image import build, inputs, recipe
 
 LONGEST_S = 3 * 3600.0
 
@@ -66,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
         how = f"built in {image.seconds:.0f} s" if image.built else "the image is here"
         _say("\n".join((how, *(f"{key}={value}" for key, value in image.provenance().items()))))
     elif args.what == "save":
-        image = transfer.save(Path(args.file), args.out / "image", _say, deadline)
+        image = build.save(Path(args.file), args.out / "image", _say, deadline)
     else:
-        image = transfer.load(Path(args.file), deadline)
+        image = build.load(Path(args.file), deadline)
     print(one_line(f"{image.tag} {image.id}"))
     return 0
 

@@ -25,21 +25,12 @@ from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import gpu_selection
 from acceptance.observe import draft, filesystem
 from acceptance.reports.terminal import Terminal
-from acceptance.run import (
-    hangup,
-    idle_gate,
-    lock,
-    outputs,
-    planning,
-    signals,
-    supervisor,
-    unfinished,
-)
+from acceptance.run import idle_gate, lock, outputs, planning, signals, supervisor, unfinished
 from acceptance.run.planning import PreparedRun
 from acceptance.run.profile import IdlePolicy
 from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station import preflight
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation
 from acceptance.station.options import Options
 
 
@@ -156,9 +147,9 @@ def _say_what_a_hangup_does(
     screen: Terminal, options: Options, run_dir: Path, language: Language
 ) -> None:
     """Say, before anything heats, what becomes of the run when its terminal goes away."""
-    if not hangup.has_terminal():
+    if not signals.has_terminal():
         return
-    if not hangup.ended_at_logout(options.root):
+    if not signals.ended_at_logout(options.root):
         screen.say(
             language(
                 "Ctrl-C stops this run. If its terminal is closed or the connection is "

@@ -20,8 +20,8 @@ from acceptance.core.language import Language
 from acceptance.core.message import Message, UserError
 from acceptance.journal.run import Run
 from acceptance.notify import notices, targets
-from acceptance.notify.schedule import failure_note
-from acceptance.reports import headline
+from acceptance.notify.schedule import installation
+from acceptance.reports import explanation
 from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile
 from acceptance.run.profile import IdlePolicy
@@ -78,8 +78,8 @@ def _write_note(
     troubles: tuple[Message, ...],
 ) -> None:
     """Print failed notifications, and leave a note saying whether the failure unit must notify."""
-    first = None if night is None else headline.of_run(night)
-    failure_note.write_note(
+    first = None if night is None else explanation.of_run(night)
+    installation.write_note(
         args.out,
         os.environ,
         None if night is None else night.folder,

@@ -9,7 +9,7 @@ from acceptance.core.parts import parse
 from acceptance.journal import run as journal_run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.reports.text import duration
-from acceptance.run import playback
+from acceptance.run import live_feed
 
 _FRAMES = 5.0  # nothing is measured meanwhile that drawing could disturb
 _CURE = "give a number, such as 8 for eight times as fast, or max to play it at once"
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """
     language, screen = closing.output(args)
     found = journal_run.read(args.run_dir)
-    times = playback.usual_speed(found.seconds) if args.speed is None else args.speed
+    times = live_feed.usual_speed(found.seconds) if args.speed is None else args.speed
     lasted = duration(found.seconds)
     told = {"run": found.verdict.run_id, "profile": found.plan.profile, "time": lasted}
     if not times:
@@ -59,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
         )
     screen.say_messages((*found.torn, *found.troubles), "yellow")
     names = {parse(gpu.pci_address): gpu.name for gpu in machine_gpu.gpus(found.inventory)}
-    clock, played = playback.RunClock(times or None), playback.Playback(found)
+    clock, played = live_feed.RunClock(times or None), live_feed.Playback(found)
     try:
         screen.start(found.plan, names, clock.now_s, _FRAMES)
-        playback.play(played.entries(), clock, (screen.entry,), lambda: screen.failure is not None)
+        live_feed.play(played.entries(), clock, (screen.entry,), lambda: screen.failure is not None)
     finally:
         screen.stop()
     screen.say_messages(played.troubles, "yellow")

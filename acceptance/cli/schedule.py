@@ -17,13 +17,12 @@ from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Text, UserError
 from acceptance.notify import notices, targets
-from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
+from acceptance.notify.schedule import installation, units, user_rights
 from acceptance.notify.schedule import schedule_terminal as schedule_screen
-from acceptance.notify.schedule.default_time import DEFAULT_TIME
 from acceptance.notify.schedule.installation import UnitLocation
-from acceptance.notify.schedule.units import Schedule
+from acceptance.notify.schedule.units import DEFAULT_TIME, Schedule
 from acceptance.reports.terminal import Terminal
-from acceptance.run import sheet_folder, site_folder
+from acceptance.run import site_folder
 from acceptance.wording import words
 
 
@@ -121,8 +120,8 @@ def _failed(args: argparse.Namespace, screen: Terminal, language: Language) -> i
     settings, wrong = targets.usable(
         args.textfile, args.on_fail, args.webhook, args.webhook_secret_file
     )
-    left = failure_note.find(args.out, os.environ)
-    ended = failure_note.ending(os.environ, left, user=args.user)
+    left = installation.find(args.out, os.environ)
+    ended = installation.ending(os.environ, left, user=args.user)
     screen.say_messages([ended.message])
     troubles: tuple[Text, ...]
     if ended.told:
@@ -147,11 +146,11 @@ def _schedule(args: argparse.Namespace) -> Schedule:
             "--run-as is for the units of the machine, --user for those of one user: give "
             "one of them"
         )
-    if lost := default_time.skipped_on(args.at, date.today()):
+    if lost := units.skipped_on(args.at, date.today()):
         raise UserError(
             f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd "
             "would skip that night: give another time, "
-            f"such as {default_time.DEFAULT_TIME:%H:%M}"
+            f"such as {units.DEFAULT_TIME:%H:%M}"
         )
     nightly = args.nightly
     run_as = installation.known_user(args.run_as) if args.run_as is not None else None
@@ -228,9 +227,9 @@ def _look_at(nightly: argparse.Namespace) -> None:
             "and give --webhook @FILE"
         )
     if nightly.sheets is not None:
-        sheet_folder.read(sheet_folder.find(nightly.sheets, Path("/")), named=True)
+        site_folder.read_sheets(site_folder.find(nightly.sheets, Path("/")), named=True)
     if nightly.checks is not None:
-        site_folder.read(nightly.checks)
+        site_folder.read_checks(nightly.checks)
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
 
 

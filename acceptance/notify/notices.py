@@ -1,31 +1,81 @@
 """Send a run's verdict to every notification target.
 
 One failing target does not stop the others.
+
+The command of --on-fail, started when a night is not PASS.
+
+It gets the verdict on standard input and has a deadline. No shell is involved.
 """
 
 from __future__ import annotations
 
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, known
 from acceptance.core.verdict import VerdictWord
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder, segment
 from acceptance.journal.run import Run
-from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
 from acceptance.notify.targets import NotificationTargets
+from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports import summary, verdict_json
 from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.errors import said
+
+LOG = "on-fail.txt"  # beside the views: what lies in logs/ is sealed before this
+CAP_BYTES = 64 * 1024  # of the command's output
+RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
+HEADLINE = "RIGPROOF_HEADLINE"
+
+
+def start(
+    argv: Sequence[str],
+    verdict_file: Path,
+    word: VerdictWord,
+    run_dir: Path | None,
+    closing: str,
+    deadline: Deadline,
+) -> Message | None:
+    """Start the command once and wait for it.
+
+    Returns why it failed, or None. The command reads verdict.json from standard
+    input. `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, `RIGPROOF_HEADLINE` the run's closing line;
+    `RIGPROOF_RUN_DIR` is the run's folder, absent if no run was started. Its output goes to
+    `on-fail.txt` in that folder, its errors to `on-fail.txt.err`. Processes that it leaves running
+    are ended with it.
+    """
+    environment = {VERDICT: word, HEADLINE: closing} | (
+        {RUN_DIR: str(run_dir)} if run_dir is not None else {}
+    )
+    log = run_dir / LOG if run_dir is not None else None
+    name = one_line(argv[0], 200)
+    try:
+        done = command.run(
+            argv,
+            deadline=deadline,
+            env=environment,
+            log=log,
+            cap_bytes=CAP_BYTES,
+            stdin=verdict_file,
+        )
+    except command.CommandError as error:
+        return Message("hook_not_run", {"why": error.message})
+    if done.returncode == 0 and not done.timed_out:
+        return None
+    last = one_line(done.last_lines(2), 400) or None
+    printed = str(log) if log is not None and done.log_error is None else None
+    values = known(command=name, how=done.describe(), last=last, log=printed)
+    return Message("hook_failed", values)
+
 
 # for the command, and for the webhook: a nightly has ten minutes, a pager answers within seconds
 TOLD_S = 60.0
@@ -176,7 +226,7 @@ def _written(path: Path, content: bytes) -> Message | None:
 
 
 def _hook(news: _News, settings: NotificationTargets) -> Message | None:
-    return notify_hook.start(
+    return start(
         settings.on_fail,
         news.file,
         news.word,

@@ -15,7 +15,7 @@ from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Judgement, Verdict, VerdictWord
 from acceptance.journal.run import Run
-from acceptance.reports import headline
+from acceptance.reports import explanation
 from acceptance.reports.exposition import Metric, metric, render
 
 # Worst first, except for `recorded`, which decides nothing.
@@ -89,7 +89,7 @@ def _run(run: Run) -> Iterator[Metric]:
         "The last run; a partial one is no acceptance of the machine.",
         ((about, 1.0),),
     )
-    if (first := headline.of_run(run)) is not None:
+    if (first := explanation.of_run(run)) is not None:
         told = {"check": first.check, "component": first.part, "text": first.text}
         yield Metric(
             "rigproof_run_headline",

@@ -9,7 +9,7 @@ from acceptance.core.limit import number
 from acceptance.core.parts import ITSELF, Component
 from acceptance.history.baseline import Certificate
 from acceptance.reports.report import NONE, Line, Report, Row, Section, Table
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 
 def accepted(certificate: Certificate, former: str | None, language: Language = ENGLISH) -> Report:

@@ -16,12 +16,12 @@ from acceptance.history.comparison import (
     ValueChange,
 )
 from acceptance.history.noise import Spread
-from acceptance.reports import headline, summary
+from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.report import NONE, Line, Report, Row, Section, Table, Tone
 from acceptance.reports.text import duration
 from acceptance.wording import words
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 _TONES: dict[DifferenceKind, Tone] = {
     "worse": "bad",
@@ -247,7 +247,7 @@ def _headlines(comparison: Comparison, language: Language) -> Iterator[str]:
         verdict = run.verdict
         found = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
         places = Locations({part: Location(serial=one) for part, one in run.identities.items()})
-        if (first := headline.of_findings(found, places, language)) is not None:
+        if (first := explanation.of_findings(found, places, language)) is not None:
             text = first.line(language)
             about = language("{label}: {text}", label=verdict.verdict, text=text)
             yield language("{label}: {text}", label=letter(place), text=about)

@@ -22,10 +22,9 @@ from acceptance.core.plan import Session
 from acceptance.core.record import Outcome
 from acceptance.reports import margins, panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress
-from acceptance.reports.text import duration, one_line
+from acceptance.reports.text import Glyphs, duration, one_line
 
 _BAR = 20
 _UNDER = 3  # lines that the rates of links leave for the machine and the outcomes

@@ -13,7 +13,7 @@ from acceptance.core.parts import ITSELF, Component, parse
 from acceptance.core.record import HARMFUL, CheckEnded, CheckStarted, Entry, Event, Measured, Note
 from acceptance.expect.sensor_range import THROUGHPUT
 from acceptance.reports.text import one_line
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 # A GPU whose reading is older than the newest of all by this much does not answer. After the first
 # hour readings come every 10 s.

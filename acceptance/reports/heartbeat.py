@@ -8,8 +8,8 @@ from collections.abc import Callable
 from acceptance.core.language import Language
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.progress import RunProgress
+from acceptance.reports.text import Glyphs
 
 EVERY_S = 60.0
 LATER_S = 600.0  # in a check of more than an hour, so that a log of days stays readable

@@ -32,7 +32,7 @@ from acceptance.core.limit import number
 from acceptance.core.message import Unmeasured
 from acceptance.core.verdict import CheckResult, Judgement
 from acceptance.journal.run import Run
-from acceptance.reports import explanation, headline, summary
+from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import one_line, quoted_code
 from acceptance.wording import words
@@ -126,7 +126,7 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     verdict = run.verdict
     yield "verdict", verdict.verdict
     yield "closing_line", summary.closing_line(run)
-    if (first := headline.of_run(run)) is not None:
+    if (first := explanation.of_run(run)) is not None:
         yield "headline", first.to_do()
     yield "run_id", verdict.run_id
     yield "profile", verdict.profile
@@ -176,7 +176,7 @@ def _lack(findings: Sequence[Finding]) -> str:
 def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
     """The findings of a testcase below their headline, where they decided its outcome."""
     judged = [finding for finding in findings if finding.kind in ("fail", "error")]
-    first = headline.of_findings(judged, where)
+    first = explanation.of_findings(judged, where)
     lines = [*([first.line()] if first else []), *summary.finding_lines(findings, where)]
     return "\n".join(_limit_lines(list(map(safe_line, lines)), RESULT))
 

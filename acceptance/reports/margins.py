@@ -17,9 +17,8 @@ from acceptance.core.parts import CPU, Component
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import CheckStarted, Entry, Measured
 from acceptance.expect import sensor_range
-from acceptance.reports.glyphs import Glyphs
-from acceptance.reports.text import one_line
-from acceptance.wording.quantities import quantity
+from acceptance.reports.text import Glyphs, one_line
+from acceptance.wording.words import quantity
 
 # Checks whose figures are shown: the last ones that measured something with a limit.
 LAST = 3

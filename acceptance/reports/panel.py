@@ -16,8 +16,7 @@ from acceptance.core import clock_reasons
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.reports.gauges import ALARMING, Gauge
-from acceptance.reports.glyphs import Glyphs
-from acceptance.reports.text import one_line
+from acceptance.reports.text import Glyphs, one_line
 
 _GAP = 2  # columns of space between two columns
 

@@ -15,11 +15,11 @@ from acceptance.core.verdict import CheckResult, Judgement, Verdict, covers
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
 from acceptance.machine import waiver_lines
-from acceptance.reports import explanation, headline, languages
-from acceptance.reports.headline import Headline
+from acceptance.reports import explanation, languages
+from acceptance.reports.explanation import Headline
 from acceptance.reports.locations import Locations
 from acceptance.reports.text import one_line
-from acceptance.wording import quantities, words
+from acceptance.wording import words
 
 MOST_NAMES = 3
 
@@ -30,7 +30,7 @@ def closing_line(run: Run, language: Language = ENGLISH) -> str:
     It begins with the verdict's word and ends with the counts, whatever stands between.
     """
     word, text = run.verdict.verdict, counts(run.verdict, language)
-    first = headline.of_run(run, language)
+    first = explanation.of_run(run, language)
     about = language("; ").join(paperwork(run, first, language))
     values = {"verdict": word, "counts": text}
     if first is not None:
@@ -293,13 +293,13 @@ def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
 def limit_text(judged: Judgement) -> str:
     """The limit of a measurement, or that there is none."""
     due = judged.due
-    return quantities.limit_text(due.limit) if due.limit else "not judged"
+    return words.limit_text(due.limit) if due.limit else "not judged"
 
 
 def value_text(judged: Judgement) -> str:
     """A value with its unit, or that there is none."""
     return (
-        quantities.quantity(judged.value, judged.due.unit)
+        words.quantity(judged.value, judged.due.unit)
         if judged.value is not None
         else "not measured"
     )
@@ -324,10 +324,10 @@ def with_ceiling(told: str, due: Due, language: Language) -> str:
     """A text about a limit, and what is possible at best."""
     low, high = (due.ceiling.low, due.ceiling.high) if due.ceiling else (None, None)
     if high is not None:
-        most = quantities.quantity(high, due.unit)
+        most = words.quantity(high, due.unit)
         told = language("{told}; no more than {most} is possible", told=told, most=most)
     if low is not None:
-        least = quantities.quantity(low, due.unit)
+        least = words.quantity(low, due.unit)
         told = language("{told}; no less than {least} is possible", told=told, least=least)
     return told
 

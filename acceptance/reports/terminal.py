@@ -37,16 +37,14 @@ from acceptance.core.verdict import Verdict
 from acceptance.journal.run import Run
 from acceptance.reports import closing, explanation, languages, pair_table, summary
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import plain_locale, sentence
 from acceptance.reports.heartbeat import Heartbeat
-from acceptance.reports.lines import HANG, LineWriter
+from acceptance.reports.lines import HANG, LineWriter, SafeOutput
 from acceptance.reports.locations import find_locations
 from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress, eta_s, time_basis
-from acceptance.reports.safe_output import SafeOutput
-from acceptance.reports.text import duration, first_line, one_line
+from acceptance.reports.text import duration, first_line, one_line, plain_locale, sentence
 from acceptance.wording import words
-from acceptance.wording.quantities import limit_text, quantity
+from acceptance.wording.words import limit_text, quantity
 
 if TYPE_CHECKING:
     from acceptance.reports.dashboard import View

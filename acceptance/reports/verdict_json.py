@@ -21,9 +21,8 @@ from acceptance.core.plan import LimitSet, Session
 from acceptance.core.record import Declared, Fact, Outcome, Postponed
 from acceptance.core.verdict import EXIT_CODES, CheckResult, Judgement, Verdict, VerdictWord
 from acceptance.journal.run import Run
-from acceptance.reports import headline, plain_json, summary, verified_load
-from acceptance.reports.explanation import Explanation, explain
-from acceptance.reports.headline import Headline
+from acceptance.reports import explanation, plain_json, summary, verified_load
+from acceptance.reports.explanation import Explanation, Headline, explain
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
@@ -662,7 +661,7 @@ def render(run: Run) -> bytes:
 
 
 def _head(run: Run) -> Head | UnsetType:
-    found = headline.of_run(run)
+    found = explanation.of_run(run)
     return UNSET if found is None else _as_head(found, one_line(summary.closing_line(run)))
 
 
@@ -842,7 +841,7 @@ def unreadable(run_id: str, reason: Message | str) -> bytes:
     refusal = Row("run", text, "unreadable", {"text": text})
     content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (refusal,), (), (), (), (), (), {})
     finding = Finding("error", "run", refusal.code, refusal.values)
-    found = headline.headline(finding, None, text, Locations({}), 0)
+    found = explanation.headline(finding, None, text, Locations({}), 0)
     first = _as_head(found, f"{content.verdict}: {found.text}")
     return plain_json.render(structs.replace(content, headline=first))
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core.regular_file import MIB
-from acceptance.run import write_access
-from acceptance.run.safe_folder import open_folder
+from acceptance.run import site_folder
+from acceptance.run.site_folder import open_folder
 from acceptance.session.context import Answer
 
 # Maximum number of lists: for several checkouts and Pythons side by side.
@@ -93,7 +93,7 @@ def _sum(text: bytes) -> bytes:
 
 def _require_own(path: Path, found: os.stat_result) -> None:
     """Raise OSError where it is not this user's, or somebody else can write to it."""
-    if found.st_uid != os.geteuid() or write_access.others_may_write(found):
+    if found.st_uid != os.geteuid() or site_folder.others_may_write(found):
         raise PermissionError(f"{path} can be written by others")
 
 

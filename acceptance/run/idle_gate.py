@@ -21,7 +21,7 @@ from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
 from acceptance.run.profile import IdlePolicy
 from acceptance.run.supervisor import IN_USE
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation
 
 
 def _probe() -> NvmlAnswer:

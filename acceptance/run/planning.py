@@ -68,7 +68,7 @@ from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import duration
-from acceptance.run import check_cache, profile, scratch, sheet_folder, site_collection
+from acceptance.run import check_cache, profile, scratch, site_collection, site_folder
 from acceptance.run.site_collection import CollectedSite
 from acceptance.session import context as session_context
 from acceptance.station import preflight
@@ -731,8 +731,8 @@ def prepare(options: Options) -> PreparedRun:
 
 def _read(options: Options) -> Inputs:
     """Read the files that the options name."""
-    folder = sheet_folder.find(options.sheets, options.root)
-    overlay = sheet_folder.read(folder, named=options.sheets is not None)
+    folder = site_folder.find(options.sheets, options.root)
+    overlay = site_folder.read_sheets(folder, named=options.sheets is not None)
     return Inputs(
         options,
         machine_file.read(options.machine_file) if options.machine_file else None,

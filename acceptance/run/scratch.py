@@ -33,7 +33,7 @@ from acceptance.machine.machine_file import DeclaredScratch
 from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED, keeps
 from acceptance.observe import filesystem
 from acceptance.observe.sysfs import SysfsError
-from acceptance.run import write_access
+from acceptance.run import site_folder
 from acceptance.wording.errors import WordedError, said
 
 _OWNER = "owner"
@@ -129,7 +129,7 @@ def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> tuple[Files
             raise ScratchError("clauses", why=(why,))
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder, effective_ids=True):
             raise ScratchError(
-                "scratch_unwritable", path=str(path), user=write_access.user(os.geteuid())
+                "scratch_unwritable", path=str(path), user=site_folder.user_name(os.geteuid())
             )
         # What others left there is found before the run, not in it.
         with contextlib.suppress(FileNotFoundError):
@@ -174,7 +174,9 @@ def _folder(path: Path) -> Iterator[int]:
     try:
         owner = os.fstat(opened).st_uid
         if os.geteuid() != 0 and owner not in (0, os.geteuid()):
-            raise ScratchError("scratch_of_other", path=str(path), owner=write_access.user(owner))
+            raise ScratchError(
+                "scratch_of_other", path=str(path), owner=site_folder.user_name(owner)
+            )
         yield opened
     finally:
         os.close(opened)
@@ -187,9 +189,9 @@ def _require_own(found: os.stat_result, path: Path, folder: int) -> None:
         raise ScratchError("scratch_home_no_folder", home=home)
     if found.st_uid != os.geteuid():
         raise ScratchError(
-            "scratch_home_of_other", home=home, owner=write_access.user(found.st_uid)
+            "scratch_home_of_other", home=home, owner=site_folder.user_name(found.st_uid)
         )
-    if write_access.others_may_write(found):
+    if site_folder.others_may_write(found):
         raise ScratchError("scratch_home_open", home=home)
     if found.st_dev != os.fstat(folder).st_dev:
         raise ScratchError("scratch_home_mounted", home=home)

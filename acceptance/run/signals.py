@@ -1,17 +1,24 @@
 """Handling of SIGINT, SIGTERM and SIGHUP, before a run has begun and during one.
 
 A lost terminal (SIGHUP) ends neither the image's build nor the run.
+
+Whether a run outlives the terminal that it was started from.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from acceptance.core.message import Message
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -79,3 +86,35 @@ def stoppable() -> Iterator[StopRequest]:
         yield stop
     finally:
         _restore(before)
+
+
+_ANSWER_S = 3.0
+# The unit of a login. Root's own logins are spared (KillExcludeUsers).
+_LOGIN = re.compile(r"/user-[1-9][0-9]*\.slice/session-[^/]+\.scope")
+_SETTING = (
+    "get-property",
+    "org.freedesktop.login1",
+    "/org/freedesktop/login1",
+    "org.freedesktop.login1.Manager",
+    "KillUserProcesses",
+)
+
+
+def has_terminal() -> bool:
+    """Whether this process talks to a terminal."""
+    return any(os.isatty(number) for number in (0, 1, 2))
+
+
+def ended_at_logout(root: Path = Path("/")) -> bool:
+    """Whether systemd ends this process, whatever it handles, when its login ends.
+
+    It does where this process belongs to a login and KillUserProcesses is set.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace")
+        if not _LOGIN.search(groups):
+            return False
+        argv = [command.find("busctl"), *_SETTING]
+        return command.run(argv, deadline=Deadline.after(_ANSWER_S)).stdout.strip() == "b true"
+    except (OSError, command.CommandError):  # no systemd
+        return False

@@ -55,7 +55,7 @@ def collect(given: Path, root: Path) -> CollectedSite:
 
     Raises UserError, and CommandError where pytest cannot be started.
     """
-    folder = site_folder.read(given)
+    folder = site_folder.read_checks(given)
     bound = folder.checks
     try:
         families = site_families.parse(bound.families)

@@ -55,8 +55,7 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.scratch import ScratchFolders
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
-from acceptance.station.base import SessionHandle, Station
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation, SessionHandle, Station
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
 from acceptance.wording import words
 

@@ -1,18 +1,26 @@
 """Unfinished runs: found by the next start, reported, and closed.
 
 A crash is evidence.
+
+The step of a power load at which a journal stops: what the machine did not survive.
+
+Each step is on the disk before it begins (`session.load_events`), and so are the parts of the stage
+that load the machine beside it (`part-began`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
-from acceptance.core.evidence import Sample, Scratch, Sealed
-from acceptance.core.message import Listed, Message, Values
-from acceptance.core.parts import Component
+from acceptance.core.evidence import PartBegan, Sample, Scratch, Sealed, ToolRan
+from acceptance.core.message import Listed, Message, Value, Values, known
+from acceptance.core.notes import steps_by_check
+from acceptance.core.parts import CPU, MEMORY, Component
 from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
@@ -26,7 +34,74 @@ from acceptance.core.record import (
 from acceptance.journal import clock, reader, run_folder, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.process import orphans
-from acceptance.run import open_step, outputs, scratch
+from acceptance.run import outputs, scratch
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """The step that had begun and not ended, and what else was under load.
+
+    `survived` is the last step of the same check that had ended.
+    """
+
+    step: Value
+    beside: frozenset[Component]
+    survived: Value | None
+
+
+def read(entries: Sequence[Entry]) -> OpenStep | None:
+    """The step that was open when the journal stops; None where none was."""
+    steps = list(steps_by_check(entries))
+    if not steps or steps[-1][-1].ended_s < inf:
+        return None
+    *before, last = steps[-1]
+    loaded: dict[str, Component] = {}
+    for body in (entry.body for entry in entries if entry.segment == last.segment):
+        if isinstance(body, CheckStarted):
+            loaded = {}
+        elif isinstance(body, PartBegan):
+            loaded[body.log] = body.component
+        elif isinstance(body, ToolRan):
+            loaded.pop(body.log or "", None)
+    survived = next((span.step for span in reversed(before) if span.ended), None)
+    return OpenStep(last.step, frozenset(loaded.values()), survived)
+
+
+def step_messages(step: OpenStep | None, *, rebooted: bool) -> Iterator[Message]:
+    """At which step the machine went down, or the harness was killed, and which one it survived."""
+    if step is None:
+        return
+    about = known(step=step.step, beside=_beside(step.beside))
+    yield Message("power_step_went_down" if rebooted else "power_step_was_open", about)
+    if step.survived is not None:
+        yield Message("power_step_survived", {"step": step.survived})
+
+
+def _beside(loaded: frozenset[Component]) -> Message | None:
+    both = loaded & {CPU, MEMORY}
+    if len(both) > 1:
+        return Message("power_beside_both")
+    if both:
+        return Message("power_beside_processors" if CPU in both else "power_beside_ram")
+    return None
+
+
+def causes() -> Message:
+    """Why a machine goes down at a step, the most likely cause first, each with what to try."""
+    found = (
+        Message("power_cause_supply"),
+        Message("power_cause_cables"),
+        Message("power_cause_shared_cable"),
+        Message("power_cause_connector"),
+        Message("power_cause_riser"),
+        Message("power_cause_socket"),
+    )
+    listed = tuple(
+        Message("power_cause", {"place": place, "cause": cause})
+        for place, cause in enumerate(found, start=1)
+    )
+    return Message("power_causes", {"causes": listed})
+
 
 # The readings of a GPU's last sample to report, with their units.
 GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
@@ -128,15 +203,15 @@ def _closing(journal: reader.Journal, root: Path) -> RunClosed:
         code = "was_running" if len(running) == 1 else "were_running"
         what = Message(code, {"check": Listed(running)})
     why = Message("restarted" if rebooted else "harness_killed")
-    step = open_step.read(journal.entries)
+    step = read(journal.entries)
     values = {
         f"{gpu} {name}" if gpu else name: value
         for gpu, readings in last.items()
         for name, value in readings.items()
     }
-    told = [why, what, *open_step.told(step, rebooted=rebooted), *_last_readings(last)]
+    told = [why, what, *step_messages(step, rebooted=rebooted), *_last_readings(last)]
     if step is not None and rebooted:
-        told.append(open_step.causes())
+        told.append(causes())
     detail = Message("run_closed", {"text": tuple(told)})
     return RunClosed(running, rebooted, values, detail)
 

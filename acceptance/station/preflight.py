@@ -21,8 +21,7 @@ from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import presence, readiness
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.station.base import Station
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation, Station
 from acceptance.station.options import Options
 from acceptance.wording.errors import WordedUserError
 
@@ -179,7 +178,7 @@ def choose(
         return HostStation(line), line
     if stops_at_the_gate(plan, inventory, fail_fast=options.fail_fast):
         return HostStation(), Message("container_not_prepared")
-    from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant
+    from acceptance.station import container_args, container_owner, docker
 
     boot = clock.boot_id(root)
     try:
@@ -192,8 +191,8 @@ def choose(
         raise WordedUserError("engine_fails", why=docker.in_one_line(error)) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
     due = gpus(inventory, plan.gpus)
-    grant = gpu_grant.choose(
-        due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles()
+    grant = container_args.choose(
+        due, found.engine.facts, container_args.find(root) if due else container_args.DriverFiles()
     )
     return (
         docker.DockerStation(

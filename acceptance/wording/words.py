@@ -3,6 +3,8 @@
 A wording has the code as its key. A part of it in square brackets is left out where a value in it
 is not there. A sentence within another is `{name:lower}`, which begins it with a small letter. What
 comes back is for printing: nobody takes it apart.
+
+Values and bounds with their units, as people read them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import assert_never
 from acceptance import resources
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.limit import number
+from acceptance.core.limit import Limit, number
 from acceptance.core.message import (
     Listed,
     Message,
@@ -31,7 +33,25 @@ from acceptance.core.message import (
     known,
 )
 from acceptance.wording import drift, po_file
-from acceptance.wording.quantities import quantity, span
+
+
+def quantity(value: float, unit: str, *, exact: bool = False) -> str:
+    """A value with its unit; counts and ratios have none. `exact` is not rounded."""
+    shown = repr(value) if exact else number(value)
+    return shown if unit in ("count", "ratio") else f"{shown} {unit}"
+
+
+def span(low: float | None, high: float | None, unit: str) -> str:
+    """Bounds in words, at least one of which is given: `>= 5 W`."""
+    if low is None or high is None:
+        return f"<= {quantity(high or 0.0, unit)}" if low is None else f">= {quantity(low, unit)}"
+    return f"= {quantity(low, unit)}" if low == high else f"{number(low)} .. {quantity(high, unit)}"
+
+
+def limit_text(limit: Limit) -> str:
+    """The bounds that decide."""
+    return span(limit.low, limit.high, limit.unit)
+
 
 DOMAIN = "findings"
 NOTE_INLINE = 100

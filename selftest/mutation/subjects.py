@@ -49,7 +49,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/expect/site_sheets.py", "acceptance/expect/sensor_range.py",
     "acceptance/loads/miscompare.py", "acceptance/fleet/common_cause.py",
     "acceptance/fleet/comparison.py", "acceptance/fleet/due.py", "acceptance/fleet/ending.py",
-    "acceptance/fleet/night.py", "acceptance/fleet/outliers.py", "acceptance/fleet/pairs.py",
+    "acceptance/fleet/night.py", "acceptance/fleet/outliers.py", "acceptance/fleet/pair_tests.py",
     "acceptance/fleet/verdicts.py", "acceptance/journal/seal.py", "acceptance/machine/channels.py",
     "acceptance/machine/machine_file.py", "acceptance/observe/gpu_sample.py",
     "acceptance/resources.py", "acceptance/suites/watch.py", "acceptance/tools/bandwidth_test.py",
@@ -207,7 +207,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "identity": "fleet_identity | fleet_collect",
         "night": "fleet_collect | fleet_collect_cli fleet_submit",
         "outliers": "fleet_outliers | fleet_comparison",
-        "pairs": "fleet_pairs",
+        "pair_tests": "fleet_pairs",
         "verdicts": "fleet_collect | fleet_collect_cli",
     },
     "history": {

@@ -22,7 +22,7 @@ from acceptance.history import folder, night_file
 from acceptance.history.night import NightMeasurement
 from acceptance.journal import clock
 from acceptance.journal import run as journal_run
-from acceptance.reports import headline
+from acceptance.reports import explanation
 from acceptance.run import lock
 
 PLAN = journals.plan(
@@ -75,7 +75,7 @@ def test_it_is_up_to_date_with_the_runs_that_are_there(call: Call, out: Path) ->
 def test_why_the_last_run_did_not_pass_as_long_as_it_is_there(call: Call, out: Path) -> None:
     values = {("copy_h2d", Gpu(0)): 150.0, ("copy_h2d", Gpu(1)): 1.0}
     run = write_run(out, "run-4", values, plan=PLAN)
-    first = known(headline.of_run(journal_run.read(run)))
+    first = known(explanation.of_run(journal_run.read(run)))
     assert first.part == "gpu1"
     assert call("history")[1].splitlines()[3] == f"the last run: run-4: FAIL: {first.text}"
     shutil.rmtree(run)

@@ -17,7 +17,7 @@ from acceptance.cli import machine_test
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
-from acceptance.notify import hook
+from acceptance.notify import notices
 from acceptance.process.deadline import Deadline
 from acceptance.reports import verdict_json
 from acceptance.run import outputs, signature
@@ -86,11 +86,11 @@ def test_what_comes_after_the_signature_is_no_evidence(run: Run, key: Path) -> N
     signature.sign(run, key)
     verdict = run.folder / run_folder.VERDICT
     assert (
-        hook.start(["/bin/cat"], verdict, "FAIL", run.folder, "FAIL: gpu0", Deadline.after(10.0))
+        notices.start(["/bin/cat"], verdict, "FAIL", run.folder, "FAIL: gpu0", Deadline.after(10.0))
         is None
     )
     outputs.write(run)
-    assert (run.folder / hook.LOG).read_bytes() == verdict.read_bytes()
+    assert (run.folder / notices.LOG).read_bytes() == verdict.read_bytes()
     assert signature.verify(run.folder).whole
 
 

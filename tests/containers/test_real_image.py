@@ -19,7 +19,7 @@ from acceptance.__main__ import main
 from acceptance.core.message import SetupError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.station.image import build, inputs, network, recipe, stages
+from acceptance.station.image import build, inputs, network, recipe
 from acceptance.station.image import engine as image_engine
 from acceptance.station.image.base import BOOTSTRAPPED
 from acceptance.station.image.engine import BuildEngine
@@ -177,7 +177,7 @@ def test_a_change_of_the_harness_changes_only_its_layers(
     finally:
         for tag in tags:
             engine.ask("rmi", tag)
-        stages.tidy(engine, None, print)
+        build.tidy(engine, None, print)
 
 
 @pytest.fixture
@@ -234,9 +234,9 @@ def test_no_unnamed_image_of_ours_stays(engine: BuildEngine, built: ImageRef) ->
     """Except those that are in use: by a container, or by an image that somebody built on them."""
     if engine.buildkit:
         pytest.skip("BuildKit keeps no stages as images")
-    for stage in stages.KEPT:
-        assert engine.image_id(f"{stages.NAME}:{stage}"), stage
-    for stage in stages.STAGES:
+    for stage in build.KEPT:
+        assert engine.image_id(f"{build.STAGE_NAME}:{stage}"), stage
+    for stage in build.STAGES:
         assert engine.images(f"{recipe.LABELS}.stage={stage}", unnamed=True) == (), stage
 
 

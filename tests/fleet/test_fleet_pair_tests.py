@@ -19,13 +19,14 @@ from acceptance.fleet.pair_tests import (
     RATES,
     Half,
     Judged,
+    NodePair,
     PairTest,
     judge,
+    next_tests,
     one_machine,
     read_half,
     read_limits,
 )
-from acceptance.fleet.pairs import NodePair, next_tests
 from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, WrongCollective, WrongValue
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult

@@ -10,7 +10,8 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.fleet.pairs import BLIND_ROUNDS, Blame, NodePair, blame, next_tests
+from acceptance.fleet.pair_tests import BLIND_ROUNDS, Blame, NodePair, next_tests
+from acceptance.fleet.pair_tests import blame_nodes as blame
 
 
 def nodes(count: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import time
 from pathlib import Path
 
-from acceptance.notify.schedule import default_time
+from acceptance.notify.schedule import units
 from acceptance.notify.schedule.units import Schedule
 
 
@@ -13,7 +13,7 @@ def schedule(
     *arguments: str,
     program: str = "/opt/rigproof/bin/rigproof",
     folder: str = "/var/lib/rigproof",
-    at: time = default_time.DEFAULT_TIME,
+    at: time = units.DEFAULT_TIME,
     user: bool = False,
     run_as: str | None = None,
     telling: tuple[str, ...] = (),

@@ -13,7 +13,7 @@ import pytest
 from executable import executable
 from schedules import schedule
 
-from acceptance.notify.schedule import default_time, units
+from acceptance.notify.schedule import units
 from acceptance.notify.schedule.units import Schedule
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -158,7 +158,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize(("zone", "day"), CHANGES)
-@pytest.mark.parametrize("at", [default_time.DEFAULT_TIME, time(0, 30), time(2, 30), time(3, 30)])
+@pytest.mark.parametrize("at", [units.DEFAULT_TIME, time(0, 30), time(2, 30), time(3, 30)])
 def test_one_night_is_one_run_when_clocks_are_changed(
     zone: str, day: date, at: time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,11 +166,11 @@ def test_one_night_is_one_run_when_clocks_are_changed(
     monkeypatch.setenv("TZ", zone)
     clock.tzset()
     try:
-        lost = default_time.skipped_on(at, day)
+        lost = units.skipped_on(at, day)
     finally:
         monkeypatch.undo()
         clock.tzset()
     nights = [day + timedelta(days=ahead) for ahead in range(4)]
     due = [f"{night} {at:%H:%M}:00" for night in nights if night != lost]
     assert moments(at, zone, f"{day - timedelta(days=1)} 12:00:00", 3) == due[:3]
-    assert lost is None or at != default_time.DEFAULT_TIME
+    assert lost is None or at != units.DEFAULT_TIME

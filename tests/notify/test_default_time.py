@@ -7,7 +7,7 @@ from datetime import date, time
 import pytest
 from cases import each
 
-from acceptance.notify.schedule import default_time
+from acceptance.notify.schedule import units
 
 ZONES = (
     "UTC",
@@ -54,7 +54,7 @@ NEW_YEAR = date(2026, 1, 1)
         ("America/New_York", time(2, 59), NEW_YEAR, date(2026, 3, 8)),
         ("Asia/Shanghai", time(2, 30), NEW_YEAR, None),
         ("UTC", time(2, 30), NEW_YEAR, None),
-        *((zone, default_time.DEFAULT_TIME, NEW_YEAR, None) for zone in ZONES),
+        *((zone, units.DEFAULT_TIME, NEW_YEAR, None) for zone in ZONES),
     ],
 )
 def test_a_time_that_one_night_does_not_have(
@@ -62,4 +62,4 @@ def test_a_time_that_one_night_does_not_have(
 ) -> None:
     """What is taken when no time is given, every night has."""
     in_zone(zone)
-    assert default_time.skipped_on(at, since) == lost
+    assert units.skipped_on(at, since) == lost

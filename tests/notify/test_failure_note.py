@@ -10,15 +10,15 @@ import pytest
 from cases import each
 
 from acceptance.core.message import known
-from acceptance.notify.schedule import failure_note
-from acceptance.notify.schedule.failure_note import FailureNote
+from acceptance.notify.schedule import installation
+from acceptance.notify.schedule.installation import FailureNote
 from acceptance.wording import words
 
 NIGHT, UNIT = {"INVOCATION_ID": "a1"}, {"MONITOR_INVOCATION_ID": "a1"}
 
 
 def monitor(result: str, code: str = "", status: str = "") -> dict[str, str]:
-    return {failure_note.RESULT: result, failure_note.CODE: code, failure_note.STATUS: status}
+    return {installation.RESULT: result, installation.CODE: code, installation.STATUS: status}
 
 
 TOLD = FailureNote("a1", "/runs/a", told=True, headline="gpu0 in watch.heat: hot")
@@ -64,18 +64,18 @@ def test_how_a_night_ended(
     environment: dict[str, str], note: FailureNote | None, code: str, values: dict[str, Any]
 ) -> None:
     """An exit code alone proves nothing: Python ends with 1, too, where it breaks off."""
-    found = failure_note.ending(environment, note, user=False)
+    found = installation.ending(environment, note, user=False)
     told = dict(found.message.values)
     assert (found.told, found.message.code) == (note is TOLD, code)
     assert told.pop("see") == "`journalctl --unit rigproof-nightly.service`"
     assert told.pop("headline", None) == (TOLD.headline if code == "night_told" else None)
     assert told == values
-    own = failure_note.ending(environment, note, user=True).message
+    own = installation.ending(environment, note, user=True).message
     assert own.values["see"] == "`journalctl --user --unit rigproof-nightly.service`"
 
 
 def test_what_the_environment_holds_is_text() -> None:
-    found = failure_note.ending(
+    found = installation.ending(
         monitor("\x1b[31mtimeout\n", "killed", "x" * 5000), None, user=False
     )
     said = words.message(found.message)
@@ -89,24 +89,24 @@ def test_it_is_found_by_the_unit_of_the_same_start_alone(
     tmp_path: Path, run_dir: Path | None, told: bool
 ) -> None:
     out = tmp_path / "not made by a night that could not begin"
-    failure_note.write_note(out, NIGHT, run_dir, told=told)
+    installation.write_note(out, NIGHT, run_dir, told=told)
     known = FailureNote("a1", str(run_dir) if run_dir else None, told)
-    assert failure_note.find(out, UNIT) == known
+    assert installation.find(out, UNIT) == known
     for other in ({"MONITOR_INVOCATION_ID": "a2"}, {}):
-        assert failure_note.find(out, other) is None
+        assert installation.find(out, other) is None
 
 
 def test_where_none_can_be_left_there_is_none(tmp_path: Path) -> None:
-    failure_note.write_note(tmp_path, {}, None, told=True)  # without systemd
-    failure_note.write_note(tmp_path, NIGHT, Path(os.fsdecode(b"/runs/\xff")), told=True)
+    installation.write_note(tmp_path, {}, None, told=True)  # without systemd
+    installation.write_note(tmp_path, NIGHT, Path(os.fsdecode(b"/runs/\xff")), told=True)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    failure_note.write_note(tmp_path / "file", NIGHT, None, told=True)
+    installation.write_note(tmp_path / "file", NIGHT, None, told=True)
     for folder in (tmp_path, tmp_path / "file"):
-        assert failure_note.find(folder, UNIT) is None
+        assert installation.find(folder, UNIT) is None
 
 
 @each("text", [b"", b"\xff", b"[]", b'{"invocation":"a1"}'])
 def test_what_is_none(tmp_path: Path, text: bytes) -> None:
-    (tmp_path / failure_note.NAME).write_bytes(text)
-    assert failure_note.find(tmp_path, UNIT) is None
+    (tmp_path / installation.NAME).write_bytes(text)
+    assert installation.find(tmp_path, UNIT) is None

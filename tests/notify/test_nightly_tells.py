@@ -20,7 +20,7 @@ from acceptance.cli import machine_test
 from acceptance.core.message import Message, SetupError
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, reader, segment
-from acceptance.notify.schedule import failure_note
+from acceptance.notify.schedule import installation
 from acceptance.run import lock
 
 
@@ -56,11 +56,11 @@ def test_the_failure_unit_learns_whether_everybody_was_told(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: str, told: bool
 ) -> None:
     monkeypatch.setattr(machine_test, "run_test", raising(TROUBLE))
-    monkeypatch.setenv(failure_note.OWN, "a1")
+    monkeypatch.setenv(installation.OWN, "a1")
     (here / "reports").mkdir()
     assert main(["nightly", "--on-fail", command]) == 3
-    note = failure_note.find(here / "reports", {failure_note.OTHERS: "a1"})
-    assert note == failure_note.FailureNote("a1", None, told)
+    note = installation.find(here / "reports", {installation.OTHERS: "a1"})
+    assert note == installation.FailureNote("a1", None, told)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     """
     holder = Message("lock_holder", {"pid": 12, "run_dir": "reports/other"})
     monkeypatch.setattr(machine_test, "run_test", raising(lock.MachineBusy(holder, 7200.0)))
-    monkeypatch.setenv(failure_note.OWN, "a1")
+    monkeypatch.setenv(installation.OWN, "a1")
     other = here / "reports/other"
     other.mkdir(parents=True)
     with segment.Writer(other / reader.SUPERVISOR) as writer:  # a run of this machine that goes on
@@ -127,8 +127,8 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom"]
     typed += ["--most-skipped", "2", "--run-dir-file", "made"]
     assert main(typed) == 4
-    unit = {failure_note.OTHERS: "a1"}
-    assert failure_note.find(here / "reports", unit) is not None
+    unit = {installation.OTHERS: "a1"}
+    assert installation.find(here / "reports", unit) is not None
     said = capsys.readouterr().out
     assert [one for one in ("process 12,", "reports/other", "2.0 h") if one not in said] == []
     assert not (here / "told").exists()
@@ -140,8 +140,8 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert (here / "reports/latest").resolve() == other
     folder = here / "reports" / told["run_id"]
     assert (here / "made").read_text() == f"{folder}\n"
-    note = failure_note.find(here / "reports", unit)
-    assert note == failure_note.FailureNote("a1", str(folder), True, told["headline"]["text"])
+    note = installation.find(here / "reports", unit)
+    assert note == installation.FailureNote("a1", str(folder), True, told["headline"]["text"])
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     failures = [one for case in suite for one in case.result if isinstance(one, Failure)]
     assert [one.message for one in failures if "2.0 h" in one.message]
@@ -155,7 +155,7 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_refused(
     monkeypatch.chdir(there)
 
     monkeypatch.setattr(machine_test, "run_test", raising(lock.MachineBusy(None, 7200.0)))
-    monkeypatch.setenv(failure_note.OWN, "a1")
+    monkeypatch.setenv(installation.OWN, "a1")
     assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 2
     assert not (there / "made").exists()
 

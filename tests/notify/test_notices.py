@@ -22,8 +22,8 @@ from acceptance.core.record import Body, Postponed, RunEnded
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
 from acceptance.journal.run import Run
-from acceptance.notify import hook as notify_hook
 from acceptance.notify import notices, webhook
+from acceptance.notify import notices as notify_hook
 from acceptance.notify.targets import NotificationTargets, Webhook
 from acceptance.reports import summary
 from acceptance.wording import words

@@ -24,7 +24,7 @@ from acceptance.cli import schedule
 from acceptance.cli.parser import parser
 from acceptance.core.parts import Gpu
 from acceptance.journal import reader, segment
-from acceptance.notify.schedule import default_time, failure_note, installation, units
+from acceptance.notify.schedule import installation, units
 from acceptance.notify.schedule.installation import UnitLocation
 
 
@@ -38,7 +38,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("LC_ALL", "LANG", "LC_MESSAGES", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(default_time, "skipped_on", lambda *_: None)
+    monkeypatch.setattr(units, "skipped_on", lambda *_: None)
     return tmp_path
 
 
@@ -298,7 +298,7 @@ def test_a_time_that_one_night_does_not_have(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What systemd would skip is refused with another time."""
-    monkeypatch.setattr(default_time, "skipped_on", lambda *_: date(2026, 3, 29))
+    monkeypatch.setattr(units, "skipped_on", lambda *_: date(2026, 3, 29))
     said = sentence(capsys, "show", "--at", "02:30")
     assert ("04:30" in said, list(here.iterdir())) == (True, [])
 
@@ -349,7 +349,7 @@ def test_a_night_that_failed_is_told_once(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if left is not None:
-        failure_note.write_note(run_dir.parent, {"INVOCATION_ID": "a1"}, run_dir, told=left)
+        installation.write_note(run_dir.parent, {"INVOCATION_ID": "a1"}, run_dir, told=left)
         monkeypatch.setenv("MONITOR_INVOCATION_ID", "a1")
     assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
     assert capsys.readouterr().out.startswith("the nightly run ")

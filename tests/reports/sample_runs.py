@@ -51,7 +51,7 @@ from acceptance.machine import topology
 from acceptance.machine.inventory import Inventory
 from acceptance.reports.progress import eta_s
 from acceptance.wording import words
-from acceptance.wording.quantities import limit_text, quantity
+from acceptance.wording.words import limit_text, quantity
 from selftest import drawn_runs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"

@@ -26,8 +26,7 @@ from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
 from acceptance.reports.capacity import amounts, figures, report
 from acceptance.reports.capacity.card import Card, Line, card
-from acceptance.reports.capacity.figures import Figure, Figures
-from acceptance.reports.capacity.question import Question, training
+from acceptance.reports.capacity.figures import Figure, Figures, Question, training
 from acceptance.reports.report import Report, Section, Table
 
 MEMORY = 80e9

@@ -12,9 +12,9 @@ from acceptance.core.parts import Gpu, parse
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress
+from acceptance.reports.text import ASCII, UNICODE, Glyphs
 
 
 class Run:

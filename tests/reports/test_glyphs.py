@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs, glyphs_for, plain_locale
+from acceptance.reports.text import ASCII, UNICODE, Glyphs, glyphs_for, plain_locale
 
 
 @each(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drawn import piped, watched
 
-from acceptance.reports import grid
+from acceptance.reports import report_terminal
 from acceptance.reports.report import Row, Table
 
 ROWS = [Row(("one", "a name that is long", "1.5")), Row(("another", "b", "1000"), "strong")]
@@ -12,7 +12,7 @@ ROWS = [Row(("one", "a name that is long", "1.5")), Row(("another", "b", "1000")
 
 def shown(table: Table, width: int | None = None) -> list[str]:
     terminal, out = piped() if width is None else watched(width)
-    grid.show(table, terminal)
+    report_terminal.show_table(table, terminal)
     return out.getvalue().splitlines()
 
 

@@ -22,8 +22,8 @@ from acceptance.diagnosis.causes import Evidence
 from acceptance.expect import measurements
 from acceptance.journal.run import Run
 from acceptance.notify import textfile
-from acceptance.reports import headline, junit, languages, summary, verdict_json
-from acceptance.reports.headline import Headline
+from acceptance.reports import explanation, junit, languages, summary, verdict_json
+from acceptance.reports.explanation import Headline
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.page import overview_svg, render
 from acceptance.wording import words
@@ -34,7 +34,7 @@ PLACES = Locations({Gpu(0): Location(address="0000:01:00.0", serial="1320", uuid
 
 
 def of(finding: Finding, places: Locations = PLACES) -> Headline:
-    return known(headline.of_findings([finding], places))
+    return known(explanation.of_findings([finding], places))
 
 
 def hot(**more: Any) -> Finding:
@@ -177,7 +177,7 @@ def test_of_every_measurement_it_is_short_enough_to_paste(language: Language) ->
     for name, one in measurements.shipped().by_name.items():
         values = {"measured": Quantity(1234.5, one.unit), "limit": Range(one.unit, high=0.0)}
         finding = hot(measurement=name, values=values)
-        text = known(headline.of_findings([finding], PLACES, language)).text
+        text = known(explanation.of_findings([finding], PLACES, language)).text
         assert (len(text) <= 240, text[-1] in ".\u3002") == (True, False), text
 
 
@@ -191,7 +191,7 @@ def test_a_strangers_text_stays_one_harmless_line(text: str) -> None:
         Finding("fail", "cpu.gemm", "event", {"event": text}, event="novel"),
     ):
         for language in (ENGLISH, CHINESE):
-            found = known(headline.of_findings([finding], places, language))
+            found = known(explanation.of_findings([finding], places, language))
             for told in (found.text, found.line(language), found.to_do(language)):
                 assert not HARMFUL.search(told)
                 assert ("\n" in told, len(told) < 900) == (False, True)
@@ -199,8 +199,8 @@ def test_a_strangers_text_stays_one_harmless_line(text: str) -> None:
 
 def test_a_pass_has_none() -> None:
     run = samples.passing(journals.check())
-    assert headline.of_run(run) is None
-    assert headline.of_findings([], PLACES) is None
+    assert explanation.of_run(run) is None
+    assert explanation.of_findings([], PLACES) is None
     assert "headline" not in json.loads(verdict_json.render(run))
     assert verdict_json.head(verdict_json.read(verdict_json.render(run))) is None
     assert summary.closing_line(run) == "PASS: 1 passed"
@@ -221,7 +221,7 @@ def views(run: Run) -> dict[str, str]:
 
 def test_every_view_has_the_failure_and_the_part() -> None:
     run = samples.mixed()
-    first = known(headline.of_run(run))
+    first = known(explanation.of_run(run))
     assert (first.part, first.more) == ("gpu0", 1), "a lost GPU, before what was missing then"
     start = first.text[:25]
     assert {name for name, text in views(run).items() if start not in text} == set()
@@ -241,6 +241,6 @@ def test_every_view_has_the_failure_and_the_part() -> None:
     due = journals.due("storage_read", disk, "GB/s", Limit("GB/s", "sheet", 5.0))
     plan = journals.plan(journals.check("storage.read", due))
     slow = samples.run(journals.bodies(plan, {("storage_read", disk): 1.0}))
-    told = known(headline.of_run(slow))
+    told = known(explanation.of_run(slow))
     assert told.part == "disk:nvme0n1"
     assert ", in storage.read (storage_read 1 GB/s" in told.text, "after a clause, apart"

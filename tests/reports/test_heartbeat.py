@@ -6,8 +6,8 @@ from cases import each
 from test_dashboard import Run
 
 from acceptance.core.language import ENGLISH
-from acceptance.reports.glyphs import ASCII
 from acceptance.reports.heartbeat import EVERY_S, Heartbeat
+from acceptance.reports.text import ASCII
 
 
 class Log:

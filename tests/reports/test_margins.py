@@ -10,8 +10,8 @@ from acceptance.core.parts import CPU, Component, Gpu
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured
 from acceptance.reports import margins
-from acceptance.reports.glyphs import ASCII, UNICODE
 from acceptance.reports.margins import Margins
+from acceptance.reports.text import ASCII, UNICODE
 
 BASIS = "for the test"
 FLOOR = Limit("TFLOP/s", BASIS, low=626.0)

@@ -38,7 +38,7 @@ from acceptance.machine.observation import NOTHING, decode
 from acceptance.machine.topology import build
 from acceptance.reports.languages import language
 from acceptance.reports.locations import find_locations
-from acceptance.reports.page import bars, cards, heat, peaks, render, run_log, topology
+from acceptance.reports.page import bars, cards, heat, render, run_log, topology
 from selftest import drawn_runs
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
@@ -123,7 +123,7 @@ def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
 # --- bars ---
 
 
-def group(*siblings: Judgement, known: peaks.Peaks | None = None) -> bars.Group:
+def group(*siblings: Judgement, known: bars.Peaks | None = None) -> bars.Group:
     check = journals.check("link.copy", *(one.due for one in siblings))
     verdict = fold(journals.entries(journals.bodies(journals.plan(check))))
     (found,) = bars.groups(
@@ -133,7 +133,7 @@ def group(*siblings: Judgement, known: peaks.Peaks | None = None) -> bars.Group:
 
 
 def test_siblings_share_a_scale_that_holds_value_limit_and_peak() -> None:
-    top = peaks.Peak(200.0, "sheet")
+    top = bars.Peak(200.0, "sheet")
     known_ = {("copy", gpu): top for gpu in (Gpu(0), Gpu(1))}
     found = group(judged(Gpu(0), 150.0), judged(Gpu(1), 50.0, kind="fail"), known=known_)
     assert [(row.bar, row.mark) for row in found.rows] == [
@@ -182,15 +182,15 @@ def test_siblings_that_say_the_same_are_one_row_and_limits_of_their_own_are_told
 
 
 def test_peaks_are_those_of_the_sheet_and_of_the_link() -> None:
-    found = peaks.peaks(observed("8xh200")[0], gpu_limits.sheets(), ENGLISH)
-    assert found["gemm_bf16", Gpu(7)] == peaks.Peak(989.4, "sheet of H200 SXM 141GB")
+    found = bars.peaks(observed("8xh200")[0], gpu_limits.sheets(), ENGLISH)
+    assert found["gemm_bf16", Gpu(7)] == bars.Peak(989.4, "sheet of H200 SXM 141GB")
     assert {
         name: round(found[name, Gpu(0)].value, 1) for name in ("burn_f64", "copy_h2d", "gpu_power")
     } == {"burn_f64": 66.9, "copy_h2d": 63.0, "gpu_power": 700.0}
     assert ("copy_local", Gpu(0)) not in found
     unknown = decode({"pci": [{"address": "x", "device_id": "10de:ffff", "is_display": True}]})
     for seen in (unknown, NOTHING):
-        assert peaks.peaks(seen, gpu_limits.sheets(), ENGLISH) == {}
+        assert bars.peaks(seen, gpu_limits.sheets(), ENGLISH) == {}
 
 
 # --- the picture ---

@@ -14,7 +14,7 @@ from acceptance.core.message import Message, Quantity
 from acceptance.core.parts import GPUS, Component, Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, Note
 from acceptance.reports.page import render
-from acceptance.reports.page.power_pulses import Wave, waves
+from acceptance.reports.page.curves import Wave, waves
 
 CHECK = "power.pulses"
 COLUMNS = ("s", "W", "MHz")

@@ -14,7 +14,7 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.core.parts import Gpu, parse
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauge, Gauges
-from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
+from acceptance.reports.text import ASCII, UNICODE, Glyphs
 
 
 def gauges(gpus: int) -> Gauges:

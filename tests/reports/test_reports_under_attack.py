@@ -38,11 +38,11 @@ from acceptance.expect import gpu_limits
 from acceptance.reports import junit, verdict_json
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import UNICODE
 from acceptance.reports.margins import Margins
 from acceptance.reports.page import render
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.terminal import Terminal
+from acceptance.reports.text import UNICODE
 
 many = settings(
     max_examples=20 * hostile.ATTACKS if ALL or hostile.ATTACKS > 1 else 4,

@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.reports import sparkline
+from acceptance.reports import report_terminal
 
 
 @each(
@@ -24,12 +24,12 @@ from acceptance.reports import sparkline
     ],
 )
 def test_from_the_least_to_the_largest(values: list[float], drawn: str) -> None:
-    assert sparkline.line(values, 20, plain=False) == drawn
+    assert report_terminal.sparkline(values, 20, plain=False) == drawn
 
 
 def test_more_values_than_letters_are_taken_together_by_their_median() -> None:
-    assert sparkline.line([0.0, 9.0, 0.0, 8.0, 8.0, 1.0], 2, plain=True) == "_@"
-    assert sparkline.line([1.0] * 1000 + [2.0] * 1000, 10, plain=True) == "_____@@@@@"
+    assert report_terminal.sparkline([0.0, 9.0, 0.0, 8.0, 8.0, 1.0], 2, plain=True) == "_@"
+    assert report_terminal.sparkline([1.0] * 1000 + [2.0] * 1000, 10, plain=True) == "_____@@@@@"
 
 
 @given(
@@ -38,7 +38,7 @@ def test_more_values_than_letters_are_taken_together_by_their_median() -> None:
     st.booleans(),
 )
 def test_any_values_fit(values: list[float], width: int, plain: bool) -> None:
-    found = sparkline.line(values, width, plain=plain)
+    found = report_terminal.sparkline(values, width, plain=plain)
     assert len(found) == min(len(values), width)
     assert set(found) <= set(
         "_.-=+*#@" if plain else "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"

@@ -30,10 +30,10 @@ from acceptance.core.plan import Plan, PlannedCheck, Reduction
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
-from acceptance.reports import headline, junit, languages, summary
+from acceptance.reports import explanation, junit, languages, summary
+from acceptance.reports.lines import SafeOutput
 from acceptance.reports.locations import NO_LOCATIONS
 from acceptance.reports.page import render
-from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
@@ -66,7 +66,7 @@ def test_violations_first_the_verdict_last() -> None:
     for start in starts:
         assert [line for line in lines if line.startswith(start)], start
     assert lines[-2] == "/runs/run-1/report.html"
-    first = known(headline.of_run(verdict))
+    first = known(explanation.of_run(verdict))
     assert lines[-1] == f"FAIL: {first.text} (1 more failure): {COUNTS}"
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.language import ENGLISH
-from acceptance.reports import glyphs, languages, templating
+from acceptance.reports import languages, templating
+from acceptance.reports import text as reports_text
 from acceptance.reports.text import clean, degrees, duration, one_line, quoted_code
 
 SEQUENCES = "\x1b[0m" * 30_000 + "FAULTY"
@@ -66,8 +67,8 @@ TOLD = "`x` at 78 degC"
                 ("degCelsius and nodegC", "degCelsius and nodegC"),
             )
         ),
-        (glyphs.sentence(TOLD, glyphs.UNICODE), "'x' at 78 \u00b0C"),
-        (glyphs.sentence(TOLD, glyphs.ASCII), "'x' at 78 degC"),
+        (reports_text.sentence(TOLD, reports_text.UNICODE), "'x' at 78 \u00b0C"),
+        (reports_text.sentence(TOLD, reports_text.ASCII), "'x' at 78 degC"),
         # the blank after a label is the language's
         (templating.gap(ENGLISH), " "),
         (templating.gap(languages.language("zh-CN")), ""),

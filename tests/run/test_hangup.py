@@ -16,7 +16,7 @@ from acceptance.cli import machine_test
 from acceptance.core.language import ENGLISH
 from acceptance.process import command
 from acceptance.reports.terminal import Terminal
-from acceptance.run import hangup
+from acceptance.run import signals
 from acceptance.station.options import Options
 
 LOGIN = "0::/user.slice/user-1000.slice/session-3.scope\n"
@@ -48,7 +48,7 @@ def test_what_systemd_does_to_a_login(
         (tmp_path / "proc/self/cgroup").write_text(groups)
     monkeypatch.setattr(command, "find", lambda program: program)
     monkeypatch.setattr(command, "run", lambda *_, **__: completed(answer))
-    assert hangup.ended_at_logout(tmp_path) is ended
+    assert signals.ended_at_logout(tmp_path) is ended
 
 
 def test_without_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_without_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(LOGIN)
     monkeypatch.setattr(command, "find", missing)
-    assert not hangup.ended_at_logout(tmp_path)
+    assert not signals.ended_at_logout(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_what_becomes_of_the_run_is_said(
     user: int,
     told: str,
 ) -> None:
-    monkeypatch.setattr(hangup, "has_terminal", lambda: terminal)
-    monkeypatch.setattr(hangup, "ended_at_logout", lambda _root: ended)
+    monkeypatch.setattr(signals, "has_terminal", lambda: terminal)
+    monkeypatch.setattr(signals, "ended_at_logout", lambda _root: ended)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     typed = ".venv/bin/rigproof accept --machine 'a b.toml' --gpus 0,1"
     monkeypatch.setattr(sys, "argv", shlex.split(typed))

@@ -14,8 +14,7 @@ from acceptance.core.parts import Function, Gpu
 from acceptance.core.record import CheckStarted, Entry, Event, Note
 from acceptance.journal import reader, segment
 from acceptance.journal import run as journal_run
-from acceptance.run.live_feed import PERIOD_S, LiveFeed
-from acceptance.run.playback import Playback, RunClock, play, usual_speed
+from acceptance.run.live_feed import PERIOD_S, LiveFeed, Playback, RunClock, play, usual_speed
 
 XID = Event("xid", "error", "NVRM: Xid", "A fault.", "Look.", 94, Function("0000:01:00.0"))
 

@@ -28,7 +28,7 @@ from acceptance.reports.page import render
 from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation
 from acceptance.station.options import Options
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"

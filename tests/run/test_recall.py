@@ -47,7 +47,7 @@ from acceptance.reports.progress import eta_s
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall, RecalledPlan
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation
 from acceptance.station.options import Options
 from acceptance.wording import words
 from acceptance.wording.errors import WordedUserError

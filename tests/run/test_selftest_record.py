@@ -7,12 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from acceptance.run import selftest_record
+from acceptance.run import header
 from acceptance.wording import words
 
-DONE = selftest_record.SelftestRecord(
-    "2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short"
-)
+DONE = header.SelftestRecord("2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short")
 
 
 NEVER = (
@@ -21,11 +19,11 @@ NEVER = (
 
 
 def sentence(folder: Path, digest: str = "digest", machine: str = "machine") -> str:
-    return words.message(selftest_record.last_selftest(folder, digest, machine))
+    return words.message(header.last_selftest(folder, digest, machine))
 
 
-def left(folder: Path, record: selftest_record.SelftestRecord) -> Path:
-    (folder / selftest_record.NAME).write_bytes(msgspec.json.encode(record))
+def left(folder: Path, record: header.SelftestRecord) -> Path:
+    (folder / header.NAME).write_bytes(msgspec.json.encode(record))
     return folder
 
 
@@ -54,10 +52,10 @@ def test_none_is_said_with_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"{}", b'{"utc": 1}', b"[" * 2000])
 def test_a_damaged_record_stops_nothing(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / selftest_record.NAME).write_bytes(data)
+    (tmp_path / header.NAME).write_bytes(data)
     assert "cannot be read (it is damaged): run `make selftest` in a checkout again" in sentence(
         tmp_path, "digest", "machine"
     )
-    (tmp_path / selftest_record.NAME).unlink()
-    (tmp_path / selftest_record.NAME).mkdir()
+    (tmp_path / header.NAME).unlink()
+    (tmp_path / header.NAME).mkdir()
     assert "cannot be read (" in sentence(tmp_path, "digest", "machine")

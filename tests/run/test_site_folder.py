@@ -23,7 +23,7 @@ from acceptance.core.message import UserError
 from acceptance.core.parts import MACHINE, Component
 from acceptance.expect.site_sheets import SiteSheetError
 from acceptance.process import command
-from acceptance.run import sheet_folder, site_collection, site_folder
+from acceptance.run import site_collection, site_folder
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_files_are_read_whole_and_bound(box: SiteBox, tmp_path: Path) -> None:
     box.write("data.txt", "7")
     box.write(".hidden", "")
     (box.folder / "__pycache__").mkdir()
-    found = site_folder.read(box.folder)
+    found = site_folder.read_checks(box.folder)
     assert set(found.files) == {"mount.py", "mount.toml", "data.txt"}
     bound = found.checks
     assert (bound.folder, [one.name for one in bound.families]) == (
@@ -49,12 +49,12 @@ def test_files_are_read_whole_and_bound(box: SiteBox, tmp_path: Path) -> None:
     assert {one.name: one.read_bytes() for one in copy.iterdir()} == found.files
     assert copy.stat().st_mode & 0o777 == 0o755
     box.write("data.txt", "8")
-    assert site_folder.read(box.folder).checks.digest != bound.digest
+    assert site_folder.read_checks(box.folder).checks.digest != bound.digest
 
 
 def test_the_folder_itself_may_be_named_by_a_link(box: SiteBox, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(box.folder)
-    assert site_folder.read(tmp_path / "link").path == box.folder.resolve()
+    assert site_folder.read_checks(tmp_path / "link").path == box.folder.resolve()
 
 
 def _socket(at: Path) -> None:
@@ -114,21 +114,21 @@ def test_what_is_refused(name: str, tmp_path_factory: pytest.TempPathFactory) ->
         spoil(box.folder)
     finally:
         os.umask(old)
-    assert told in raised(UserError, site_folder.read, box.folder)
+    assert told in raised(UserError, site_folder.read_checks, box.folder)
 
 
 def test_text_that_is_not_utf_8(box: SiteBox) -> None:
     (box.folder / "mount.toml").write_bytes(b"a = 1\n\xff")
     with pytest.raises(UserError, match=r"mount.toml, line 2: is not UTF-8"):
-        _ = site_folder.read(box.folder).checks
+        _ = site_folder.read_checks(box.folder).checks
 
 
 def test_files_of_somebody_else(box: SiteBox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     if box.folder.stat().st_uid == 0:  # root may always
-        site_folder.read(box.folder)
+        site_folder.read_checks(box.folder)
         os.chown(box.folder / "mount.py", 12345, -1)
-    assert "chown -R 54321" in raised(UserError, site_folder.read, box.folder)
+    assert "chown -R 54321" in raised(UserError, site_folder.read_checks, box.folder)
 
 
 def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
@@ -138,7 +138,7 @@ def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
     os.chown(box.folder.parent, 12345, -1)
     assert_raises(
         UserError,
-        site_folder.read,
+        site_folder.read_checks,
         box.folder,
         match=r"runs: copy the checks to a folder of your own$",
     )
@@ -162,7 +162,7 @@ def sheets(tmp_path: Path) -> Path:
 
 
 def read(place: Path, *, named: bool = True) -> list[str]:
-    return [one.file for one in sheet_folder.read(place, named=named)]
+    return [one.file for one in site_folder.read_sheets(place, named=named)]
 
 
 def test_sheets_of_both_kinds(sheets: Path) -> None:
@@ -176,13 +176,13 @@ def test_sheets_of_both_kinds(sheets: Path) -> None:
 
 
 def test_which_folder(tmp_path: Path) -> None:
-    own = tmp_path / sheet_folder.PLACE
-    assert sheet_folder.find(None, tmp_path) is None
+    own = tmp_path / site_folder.PLACE
+    assert site_folder.find(None, tmp_path) is None
     own.mkdir(parents=True)
-    assert sheet_folder.find(None, tmp_path) == own
-    assert sheet_folder.find(Path("mine"), tmp_path) == Path("mine")
-    assert sheet_folder.find(Path("none"), tmp_path) is None
-    assert sheet_folder.read(None, named=True) == ()
+    assert site_folder.find(None, tmp_path) == own
+    assert site_folder.find(Path("mine"), tmp_path) == Path("mine")
+    assert site_folder.find(Path("none"), tmp_path) is None
+    assert site_folder.read_sheets(None, named=True) == ()
     # An empty folder is a mistake only where it was named.
     assert read(own, named=False) == []
     assert "holds no sheet" in raised(UserError, read, own)
@@ -194,9 +194,9 @@ def test_a_folder_that_may_not_be_seen_is_not_left_out(
     """Else a user would be told PASS by other limits than root."""
     monkeypatch.setattr(Path, "lstat", raising(PermissionError(errno.EACCES, "Permission denied")))
     assert "sheets: cannot be read (Permission denied)" in raised(
-        UserError, sheet_folder.find, None, tmp_path
+        UserError, site_folder.find, None, tmp_path
     )
-    assert sheet_folder.find(Path("none"), tmp_path) is None
+    assert site_folder.find(Path("none"), tmp_path) is None
 
 
 def test_a_folder_that_fails_while_it_is_listed(
@@ -278,7 +278,7 @@ WRONG_SHEETS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a named pipe": (lambda place: os.mkfifo(place / "models/a.toml"), "it is a named pipe, not"),
     "too large": (
-        lambda place: (place / "models/a.toml").write_bytes(b"#" * (sheet_folder.MOST + 1)),
+        lambda place: (place / "models/a.toml").write_bytes(b"#" * (site_folder.MOST + 1)),
         "at most 1 MiB are read",
     ),
     "no sheet in it": (
@@ -343,7 +343,7 @@ def test_a_sound_folder(forked_box: SiteBox) -> None:
     assert (check.session, check.seconds) == ("site", 1.0)
     assert check.title == "Something of the site is fast enough."
     assert [one.name for one in check.measures] == ["site_mount"]
-    assert found.bound.digest == site_folder.read(forked_box.folder).checks.digest
+    assert found.bound.digest == site_folder.read_checks(forked_box.folder).checks.digest
     classes: dict[str, tuple[Component, ...]] = {"machine": (MACHINE,)}
     site_collection.require_classes(found, classes)
     assert site_collection.not_due(found, classes) == []
@@ -408,7 +408,7 @@ def test_every_mistake_is_told_with_file_and_line(forked_box: SiteBox) -> None:
     path.write_text(
         path.read_text() + "\n\nclass TestIt:\n    def test_it(self, check):\n        pass\n"
     )
-    found = site_collection._collected(site_folder.read(forked_box.folder), ROOT)
+    found = site_collection._collected(site_folder.read_checks(forked_box.folder), ROOT)
     assert [check.id for check in found.checks] == ["site.again.fast", "site.method.fast"]
     for stem, (_, _, told) in {**MISTAKES, "method": ("", "", "is a method")}.items():
         (own,) = [one for one in found.mistakes if re.match(rf"{stem}\.py\b", one)]

@@ -24,10 +24,10 @@ from acceptance.expect.site_sheets import SiteSheetError
 from acceptance.journal.run import Run
 from acceptance.reports import junit, summary, verdict_json
 from acceptance.reports.page import render
-from acceptance.run import planning, sheet_folder
+from acceptance.run import planning, site_folder
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation
 from acceptance.station.options import Options
 from acceptance.wording import words
 
@@ -183,7 +183,7 @@ def test_the_machines_own_folder(prepare: Prepare, tmp_path: Path) -> None:
         found = prepare(**more).limits
         return found.folder, [one.file for one in found.sheets]
 
-    place = folder(tmp_path / "root" / sheet_folder.PLACE, card=card(OWN - 20))
+    place = folder(tmp_path / "root" / site_folder.PLACE, card=card(OWN - 20))
     assert files() == (str(place), ["models/card.toml"])
     assert files(sheets=Path("none"))[1] == []
     other = folder(tmp_path / "other", mine=card(OWN - 10))

@@ -35,7 +35,7 @@ from acceptance.journal import clock, reader, segment
 from acceptance.loads.power_step import Kind, Step
 from acceptance.loads.protocol import Output
 from acceptance.process import orphans
-from acceptance.run import open_step, unfinished
+from acceptance.run import unfinished
 from acceptance.session import load_events, loads
 from acceptance.session.programs import Programs
 from acceptance.wording import words
@@ -508,7 +508,7 @@ def test_the_harness_alone_was_killed(tmp_path: Path) -> None:
     ],
 )
 def test_no_step_was_open(tmp_path: Path, during: list[AnyBody]) -> None:
-    assert open_step.read(journals.entries([*POWERED[:BEGUN], *during])) is None
+    assert unfinished.read(journals.entries([*POWERED[:BEGUN], *during])) is None
     found = detail(tmp_path, during)
     assert "went down" not in found
     assert "likely causes" not in found
@@ -517,7 +517,7 @@ def test_no_step_was_open(tmp_path: Path, during: list[AnyBody]) -> None:
 def test_a_step_of_an_earlier_check_was_not_survived_in_this_one() -> None:
     earlier = [POWER, *begins(square(1.0)), *ends(square(1.0))]
     later = [CheckStarted("power.ladder"), *begins(square(2.0, 1))]
-    found = open_step.read(journals.entries([*POWERED[:BEGUN], *earlier, *later]))
+    found = unfinished.read(journals.entries([*POWERED[:BEGUN], *earlier, *later]))
     assert (found.survived, found.beside) == (None, frozenset[Component]())
 
 

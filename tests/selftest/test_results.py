@@ -14,7 +14,7 @@ from junitparser.xunit2 import TestCase
 from lxml import html
 from rich.console import Console
 
-from acceptance.run import selftest_record
+from acceptance.run import header
 from acceptance.wording import words
 from selftest import clean, results
 from selftest.__main__ import close
@@ -229,11 +229,9 @@ def test_its_record_is_what_later_runs_tell(
     folder = tmp_path / "selftest"
     folder.mkdir()
     assert close(outcome(*rows), folder, tmp_path, "digest") == code
-    record = msgspec.json.decode(
-        (tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.SelftestRecord
-    )
+    record = msgspec.json.decode((tmp_path / header.NAME).read_bytes(), type=header.SelftestRecord)
     assert (record.caught, record.faults, record.package_digest) == (1, len(rows), "digest")
-    told = words.message(selftest_record.last_selftest(tmp_path, "digest", record.machine_id))
+    told = words.message(header.last_selftest(tmp_path, "digest", record.machine_id))
     assert f"1 of {len(rows)} faults caught" in told
     assert {path.name for path in folder.iterdir()} == {
         "selftest.html",
@@ -248,4 +246,4 @@ def test_a_part_leaves_no_record(tmp_path: Path) -> None:
     (tmp_path / "selftest").mkdir()
     part = results.Outcome("2026-11-22T02:00:00Z", "abc123", "only links", 3.0, (CAUGHT,))
     assert close(part, tmp_path / "selftest", tmp_path, "digest") == 0
-    assert not (tmp_path / selftest_record.NAME).exists()
+    assert not (tmp_path / header.NAME).exists()

@@ -22,8 +22,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context
 from acceptance.station import container_owner
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import LABEL, ContainerMemory, ContainerSettings
-from acceptance.station.gpu_grant import Grant
+from acceptance.station.container_args import LABEL, ContainerMemory, ContainerSettings, Grant
 from acceptance.wording import words
 
 ROOM = ContainerMemory(1 << 30, 64 << 20)

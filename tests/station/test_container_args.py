@@ -11,8 +11,12 @@ from cases import each
 
 from acceptance.core.limit import GIB
 from acceptance.station import container_args
-from acceptance.station.container_args import ContainerJob, ContainerMemory, ContainerSettings
-from acceptance.station.gpu_grant import Grant
+from acceptance.station.container_args import (
+    ContainerJob,
+    ContainerMemory,
+    ContainerSettings,
+    Grant,
+)
 
 RUN_DIR = Path("/runs/a b, c:d/run-1")
 NODES = Grant(

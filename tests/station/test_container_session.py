@@ -16,8 +16,8 @@ from runs import until
 from worded import worded
 
 from acceptance.process.deadline import Deadline
-from acceptance.station import container_session
-from acceptance.station.container_session import ContainerSession
+from acceptance.station import docker
+from acceptance.station.docker import ContainerSession
 
 
 class Gone(OSError):
@@ -71,9 +71,9 @@ class Container:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_session, "POLL_S", 0.0)
-    monkeypatch.setattr(container_session, "LOST_S", 0.05)
-    monkeypatch.setattr(container_session, "STOP_S", 0.05)
+    monkeypatch.setattr(docker, "POLL_S", 0.0)
+    monkeypatch.setattr(docker, "LOST_S", 0.05)
+    monkeypatch.setattr(docker, "STOP_S", 0.05)
 
 
 class Line:
@@ -140,7 +140,7 @@ def test_its_end(line: Line, tmp_path: Path, status: str, ended: bool) -> None:
 def test_the_engine_is_not_asked_all_the_time(
     line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container_session, "POLL_S", 600.0)
+    monkeypatch.setattr(docker, "POLL_S", 600.0)
     session = running(Container("running", "exited"), line, tmp_path / "x.log")
     assert [session.poll() for _ in range(5)] == [False] * 5
     session.stop()
@@ -192,7 +192,7 @@ def test_an_engine_that_is_gone(line: Line, tmp_path: Path) -> None:
 def test_an_engine_that_is_silent_for_a_moment(
     line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container_session, "LOST_S", 600.0)
+    monkeypatch.setattr(docker, "LOST_S", 600.0)
     container = Container(
         "running", TimeoutError(), TimeoutError(), "running", TimeoutError(), "exited"
     )
@@ -279,5 +279,5 @@ def test_the_connection_under_a_stream_is_closed() -> None:
         def close(self) -> None:
             closed.append("stream")
 
-    container_session.hang_up(Stream(), (OSError,))
+    docker.hang_up(Stream(), (OSError,))
     assert closed == ["response", "stream", "stream"]

@@ -19,8 +19,8 @@ from second import carry
 
 from acceptance.machine.gpu import Gpu
 from acceptance.process.command import CommandError
-from acceptance.station import docker, gpu_grant
-from acceptance.station.gpu_grant import DriverFiles
+from acceptance.station import container_args, docker
+from acceptance.station.container_args import DriverFiles
 from acceptance.station.image.record import ImageRef
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
@@ -123,7 +123,7 @@ def test_the_gpus_that_are_due_are_given_and_no_others(
     cdi: Cdi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, due: tuple[int, ...]
 ) -> None:
     facts = docker.connect(ADDRESS).facts
-    grant = gpu_grant.choose([gpu(number) for number in due], facts, DriverFiles())
+    grant = container_args.choose([gpu(number) for number in due], facts, DriverFiles())
     assert grant.mode == ("cdi" if due else "none")
     made = Probe(cdi.engine.client, cdi.image, tmp_path / "run", cdi.engine.traits, grant)
     made.owned_by(12345, 12345)
@@ -137,7 +137,7 @@ def test_the_gpus_that_are_due_are_given_and_no_others(
 def test_a_device_that_the_engine_does_not_know_is_refused(
     cdi: Cdi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grant = gpu_grant.Grant("cdi", cdi_devices=("nvidia.com/gpu=GPU-rigproof-nothing",))
+    grant = container_args.Grant("cdi", cdi_devices=("nvidia.com/gpu=GPU-rigproof-nothing",))
     made = Probe(cdi.engine.client, cdi.image, tmp_path / "run", cdi.engine.traits, grant)
     with pytest.raises(
         CommandError, match=r"the container could not be started: .*GPU-rigproof-nothing"

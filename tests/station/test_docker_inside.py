@@ -11,7 +11,7 @@ import pytest
 from box import Probe
 
 from acceptance.process.command import CommandError
-from acceptance.station.gpu_grant import LIBRARIES_INSIDE, Grant
+from acceptance.station.container_args import LIBRARIES_INSIDE, Grant
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 Probes = Callable[..., Probe]

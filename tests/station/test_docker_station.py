@@ -26,9 +26,13 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context
 from acceptance.station import container_args, container_owner
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import ContainerJob, ContainerMemory, ContainerSettings
+from acceptance.station.container_args import (
+    ContainerJob,
+    ContainerMemory,
+    ContainerSettings,
+    Grant,
+)
 from acceptance.station.docker import DockerStation
-from acceptance.station.gpu_grant import Grant
 
 # The SDK leaves sockets of failed attempts to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")

@@ -11,8 +11,8 @@ import pytest
 from cases import each
 
 from acceptance.machine.gpu import Gpu
-from acceptance.station import gpu_grant
-from acceptance.station.gpu_grant import DriverFiles, EngineFacts, Grant
+from acceptance.station import container_args
+from acceptance.station.container_args import DriverFiles, EngineFacts, Grant
 from acceptance.wording.errors import WordedError
 
 
@@ -81,7 +81,7 @@ BY_INDEX = ("nvidia.com/gpu=0", "nvidia.com/gpu=1")
     ],
 )
 def test_cdi_names(specs: list[str], names: tuple[str, ...]) -> None:
-    assert gpu_grant.cdi_names(TWO, specs) == names
+    assert container_args.cdi_names(TWO, specs) == names
 
 
 @each(
@@ -100,12 +100,15 @@ def test_cdi_names(specs: list[str], names: tuple[str, ...]) -> None:
     ],
 )
 def test_a_specification_that_does_not_name_every_gpu_is_none(specs: list[str]) -> None:
-    assert gpu_grant.cdi_names(TWO, specs) is None
+    assert container_args.cdi_names(TWO, specs) is None
 
 
 def test_a_gpu_that_nvml_does_not_know_has_no_cdi_name() -> None:
-    assert gpu_grant.cdi_names((dataclasses.replace(gpu(0), device=None),), [YAML_BY_INDEX]) is None
-    assert gpu_grant.cdi_names((gpu(0, uuid=None),), [YAML_BY_INDEX]) == ("nvidia.com/gpu=0",)
+    assert (
+        container_args.cdi_names((dataclasses.replace(gpu(0), device=None),), [YAML_BY_INDEX])
+        is None
+    )
+    assert container_args.cdi_names((gpu(0, uuid=None),), [YAML_BY_INDEX]) == ("nvidia.com/gpu=0",)
 
 
 NODES = frozenset(
@@ -124,20 +127,20 @@ RUNTIME = EngineFacts(frozenset({"runc", "nvidia"}))
 
 
 def test_without_gpus_nothing_is_asked_for() -> None:
-    assert gpu_grant.choose((), RUNTIME, DRIVER) == Grant(
+    assert container_args.choose((), RUNTIME, DRIVER) == Grant(
         "none", environment={"NVIDIA_VISIBLE_DEVICES": "void"}
     )
 
 
 def test_cdi_goes_before_the_runtime() -> None:
     facts = EngineFacts(frozenset({"nvidia"}), (YAML_BY_UUID,))
-    found = gpu_grant.choose(TWO, facts, DriverFiles())
+    found = container_args.choose(TWO, facts, DriverFiles())
     assert (found.mode, found.cdi_devices, found.runtime, found.nodes) == ("cdi", BY_UUID, None, ())
     assert found.environment == {"NVIDIA_VISIBLE_DEVICES": "void"}
 
 
 def test_the_runtime_is_given_uuids() -> None:
-    found = gpu_grant.choose(
+    found = container_args.choose(
         TWO, dataclasses.replace(RUNTIME, cdi_specs=("kind: nvidia.com/gpu\n",)), DRIVER
     )
     assert (found.mode, found.runtime, found.nodes, found.cdi_devices) == (
@@ -157,7 +160,7 @@ def test_device_nodes_are_the_last_way() -> None:
         (EngineFacts(frozenset({"runc"})), TWO),
         (RUNTIME, (gpu(0, uuid=None), gpu(1))),
     ):
-        found = gpu_grant.choose(due, facts, DRIVER)
+        found = container_args.choose(due, facts, DRIVER)
         assert found == Grant(
             "devices",
             nodes=("/dev/nvidia1", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"),
@@ -179,7 +182,7 @@ def test_nvidia_smi_and_the_tools_node_go_along_where_the_host_has_them() -> Non
     """
     nodes = NODES | {"/dev/nvidia-uvm-tools"}
     driver = dataclasses.replace(DRIVER, smi="/usr/bin/nvidia-smi.570", nodes=nodes)
-    found = gpu_grant.by_nodes(TWO, driver)
+    found = container_args.by_nodes(TWO, driver)
     assert found.files[-1] == ("/usr/bin/nvidia-smi.570", "/usr/bin/nvidia-smi")
     assert found.nodes[-1] == "/dev/nvidia-uvm-tools"
 
@@ -213,7 +216,7 @@ def test_nvidia_smi_and_the_tools_node_go_along_where_the_host_has_them() -> Non
 )
 def test_what_is_missing_is_named_with_its_cure(driver: DriverFiles, told: list[str]) -> None:
     with pytest.raises(WordedError) as caught:
-        gpu_grant.choose(TWO, EngineFacts(), driver)
+        container_args.choose(TWO, EngineFacts(), driver)
     for words in told:
         assert words in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -230,4 +233,4 @@ def test_what_is_missing_is_named_with_its_cure(driver: DriverFiles, told: list[
     ],
 )
 def test_the_drivers_libraries(soname: str, *, ours: bool) -> None:
-    assert gpu_grant.is_driver_library(soname) is ours
+    assert container_args.is_driver_library(soname) is ours

@@ -9,7 +9,7 @@ from acceptance.core.message import Message
 from acceptance.core.record import Note
 from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
-from acceptance.station.host import HostStation
+from acceptance.station.base import HostStation
 from acceptance.wording import words
 
 

@@ -27,16 +27,9 @@ from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe.inventory import observe
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.station import (
-    container_args,
-    container_owner,
-    docker,
-    driver_files,
-    gpu_grant,
-    preflight,
-)
-from acceptance.station.gpu_grant import DriverFiles, EngineFacts
-from acceptance.station.host import HostStation
+from acceptance.station import container_args, container_owner, docker, preflight
+from acceptance.station.base import HostStation
+from acceptance.station.container_args import DriverFiles, EngineFacts
 from acceptance.station.image import build as image_build
 from acceptance.station.options import Options
 from acceptance.wording.errors import WordedError, WordedUserError
@@ -395,7 +388,7 @@ def test_gpus_are_granted_or_it_is_said_why_not(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inventory = seen(tree, device(0), device(1))
-    monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles())
+    monkeypatch.setattr(container_args, "find", lambda _: DriverFiles())
     with pytest.raises(WordedError, match="no device node for gpu0, gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     with pytest.raises(WordedError, match="no device node for gpu1"):
@@ -403,10 +396,10 @@ def test_gpus_are_granted_or_it_is_said_why_not(
     assert choose("auto", inventory, plan=journals.plan())[0].settings.grant.mode == "none", (
         "no GPU is asked for"
     )
-    libraries = dict.fromkeys(gpu_grant.NEEDED, "/x")
+    libraries = dict.fromkeys(container_args.NEEDED, "/x")
     node_of = {f"0000:0{number + 1}:00.0": f"/dev/nvidia{number}" for number in (0, 1)}
-    nodes = frozenset({*node_of.values(), *gpu_grant.CONTROL_NODES})
-    monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles(nodes, node_of, libraries))
+    nodes = frozenset({*node_of.values(), *container_args.CONTROL_NODES})
+    monkeypatch.setattr(container_args, "find", lambda _: DriverFiles(nodes, node_of, libraries))
     where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     assert (where.settings.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
     where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), Gpu(1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cases import each
 
 from acceptance.core.limit import Limit
-from acceptance.wording.quantities import limit_text, quantity
+from acceptance.wording.words import limit_text, quantity
 
 
 @each(

@@ -1,4 +1,9 @@
-"""The systemd units of a nightly run, and its line for cron: pure texts, with their quoting."""
+"""The systemd units of a nightly run, and its line for cron: pure texts, with their quoting.
+
+The default time of a nightly run, and the nights that lack a given hour.
+
+Imports little, because `--help` imports it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,28 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import time
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 from acceptance.core.exit_code import SKIPPED
 from acceptance.core.message import UserError
-from acceptance.notify.schedule.default_time import DEFAULT_TIME
+
+AHEAD = 2 * 366  # days: rules of the time zone repeat every year, on another day
+
+
+def skipped_on(at: time, today: date) -> date | None:
+    """The next day within two years on which this machine's clocks skip that time; else None."""
+    for ahead in range(AHEAD):
+        # without a zone: in the machine's time zone
+        moment = datetime.combine(today + timedelta(days=ahead), at)
+        if datetime.fromtimestamp(moment.timestamp()).time() != at:
+            return moment.date()
+    return None
+
+
+# where clocks are put forward, they skip an earlier hour: systemd would skip a night set to it
+DEFAULT_TIME = time(4, 30)
+
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")

@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from acceptance.core.language import Language
 from acceptance.reports.capacity import formulas
 from acceptance.reports.capacity.amounts import FILE, amount, count, share
-from acceptance.reports.capacity.figures import FEEDS, LINKS, PRODUCTS, STEPS, Figure, Figures
+from acceptance.reports.capacity.figures import (
+    FEEDS,
+    LINKS,
+    PRODUCTS,
+    STEPS,
+    TOKENS_A_PARAMETER,
+    Figure,
+    Figures,
+    Question,
+    Training,
+    training,
+)
 from acceptance.reports.capacity.formulas import (
     GRADIENT,
     HEAD_WIDTH,
@@ -23,7 +34,6 @@ from acceptance.reports.capacity.formulas import (
     Exchange,
     Stage,
 )
-from acceptance.reports.capacity.question import TOKENS_A_PARAMETER, Question, Training, training
 
 ALL_REDUCE = "collective_all_reduce"
 CHECKPOINT, WRITE = "storage_checkpoint_write", "storage_write"

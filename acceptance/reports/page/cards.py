@@ -21,7 +21,7 @@ from acceptance.reports.explanation import Explanation, explain, notes_of
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
-from acceptance.wording.quantities import limit_text, quantity, span
+from acceptance.wording.words import limit_text, quantity, span
 
 # Findings about a value outside its limit, or outside what is usual.
 _OUTSIDE = frozenset({"outside_limit", "outside_usual", "worse_than_waived"})

@@ -23,11 +23,11 @@ from acceptance.journal.run import Run
 from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS, LAPS
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.reports import closing, pair_table
-from acceptance.reports.page import bars, peaks
+from acceptance.reports.page import bars
 from acceptance.reports.page.timeline import Timeline, Track
 from acceptance.reports.text import duration, one_line
 from acceptance.wording import words
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 # Formats of floating-point products by the names that people know them by. The first four are those
 # of tensor cores.
@@ -106,7 +106,7 @@ class Source:
     language: Language
     seen: Timeline
     due: tuple[Gpu, ...]
-    peaks: peaks.Peaks
+    peaks: bars.Peaks
     judged: Mapping[tuple[str, Component], Sequence[Judgement]]
     paths: tuple[peer_paths.PeerPath, ...]
     products: Mapping[Component, float]
@@ -181,7 +181,7 @@ def source(run: Run, sheets: Sequence[Sheet], seen: Timeline, language: Language
         language,
         seen,
         due,
-        peaks.peaks(run.inventory, sheets, language),
+        bars.peaks(run.inventory, sheets, language),
         found,
         peer_paths.paths(pair_links(run.inventory, due, ()), due, judged),
         dict(_products(run)),

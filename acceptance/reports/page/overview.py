@@ -26,7 +26,7 @@ from acceptance.reports.page.gpu_figures import (
 )
 from acceptance.reports.page.timeline import Timeline
 from acceptance.reports.text import duration, one_line
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 _MOST_GPUS = 1000  # a journal may hold anything
 

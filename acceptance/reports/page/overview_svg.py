@@ -15,7 +15,7 @@ from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
-from acceptance.reports import closing, headline, summary
+from acceptance.reports import closing, explanation, summary
 from acceptance.reports.page import overview, render, run_log
 from acceptance.reports.page.gpu_figures import GpuFigures, Reading
 from acceptance.reports.page.overview import Overview
@@ -86,7 +86,7 @@ def draw(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -
 
 
 def _title(run: Run, language: Language) -> Iterator[str]:
-    first = headline.of_run(run, language)
+    first = explanation.of_run(run, language)
     yield run.verdict.verdict
     if first is not None:
         yield first.text
@@ -124,7 +124,7 @@ def _head(drawing: _Drawing, page: PageRun, found: Overview, width: float) -> fl
     drawing.texts.append(Label(width - MARGIN, 62, "rigproof", 18, "strong end soft"))
     y = 90.0
     counts = summary.counts(run.verdict, language)
-    first = headline.of_run(run, language)
+    first = explanation.of_run(run, language)
     said = first.line(language).replace("`", "") if first else ""
     outcome = language("; ").join((*summary.paperwork(run, first, language), counts))
     about = " · ".join(overview.about(run, page.seconds, language))

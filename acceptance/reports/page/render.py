@@ -14,12 +14,12 @@ from markupsafe import Markup
 from acceptance.core.language import ENGLISH, Language
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
-from acceptance.reports import headline, summary, templating
+from acceptance.reports import explanation, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.page import overview, run_log, topology
 from acceptance.reports.page.sections import SECTIONS, page_run
 from acceptance.wording import words
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 
 @functools.cache  # reading the templates takes longer than filling them in
@@ -60,7 +60,7 @@ def _words(language: Language) -> dict[str, str]:
 def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -> str:
     """The page as HTML; `sheets` are the model sheets, for the peaks of bars."""
     page, closed = page_run(run, sheets, language), run_log.interruption(run.entries)
-    first = headline.of_run(run, language)
+    first = explanation.of_run(run, language)
     shared = {"_": language, "ngettext": language.ngettext, "words": _words(language)}
     contents: list[tuple[str, str]] = []
     shown: list[Markup] = []

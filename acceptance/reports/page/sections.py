@@ -17,7 +17,7 @@ from acceptance.journal.segment import JournalError
 from acceptance.reports import languages, pair_table, summary, verified_load
 from acceptance.reports.capacity import card, figures
 from acceptance.reports.capacity import report as capacity_report
-from acceptance.reports.capacity.question import Question
+from acceptance.reports.capacity.figures import Question
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.page import (
     bars,
@@ -26,8 +26,6 @@ from acceptance.reports.page import (
     heat,
     machine,
     overview,
-    peaks,
-    power_pulses,
     run_log,
     storage,
     tables,
@@ -159,7 +157,7 @@ def _filesystems(page: PageRun) -> Iterator[tuple[str, str]]:
 
 def measurements(page: PageRun) -> Content:
     """Every measurement of every check beside its limit."""
-    known = peaks.peaks(page.run.inventory, page.sheets, page.language)
+    known = bars.peaks(page.run.inventory, page.sheets, page.language)
     identities = frozenset(
         name for place in page.places.found.values() for name in (place.serial, place.uuid) if name
     )
@@ -209,7 +207,7 @@ def pulses(page: PageRun) -> Content | None:
     """Power and clock in the first wave of the power steps."""
     drawn = [
         (one, one.step and words.message(one.step, page.language))
-        for one in power_pulses.waves(page.run.entries)
+        for one in curves.waves(page.run.entries)
     ]
     return Content(page.language("Power steps"), {"waves": drawn}) if drawn else None
 
@@ -253,7 +251,7 @@ def capacity(page: PageRun) -> Content | None:
 def text_tables(page: PageRun) -> Content | None:
     """The tables that the checks recorded, but for those that are drawn."""
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
-    drawn = {power_pulses.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
+    drawn = {curves.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
     found = tables.text_tables(
         (one for one in recorded if one.name not in drawn and not training.is_drawn(one)),
         page.language,

@@ -36,7 +36,7 @@ from acceptance.reports.page.curves import Plot
 from acceptance.reports.report import Row
 from acceptance.reports.report import Table as Grid
 from acceptance.wording import words
-from acceptance.wording.quantities import quantity
+from acceptance.wording.words import quantity
 
 # Tables that this section shows in its own way.
 DRAWN = frozenset({*LATENCIES, MEMMAP, STORAGE_OVER_TIME, STORAGE_FULL_CACHE})

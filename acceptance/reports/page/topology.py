@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from acceptance.core.language import Language
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, PciPlace
-from acceptance.reports.page.names import is_gpu, nvlinks
+from acceptance.reports.page.heat import is_gpu, nvlinks
 from acceptance.reports.text import one_line
 
 WIDTH, ROW, DEVICE_X = 420, 30, 46

@@ -12,8 +12,9 @@ from runs import known_provenance
 
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.station.image import base as image_base
 from acceptance.station.image import build as image_build
-from acceptance.station.image import inputs, progress
+from acceptance.station.image import inputs
 from acceptance.station.image.record import ImageRef
 
 real_files = inputs.files
@@ -22,7 +23,7 @@ real_files = inputs.files
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts end at once, so nothing is gained by a tenth of a second between two looks."""
-    monkeypatch.setattr(progress, "POLL_S", 0.005)
+    monkeypatch.setattr(image_base, "POLL_S", 0.005)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from raising import raising
 
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.station.image import progress
+from acceptance.station.image import base
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ from acceptance.station.image import progress
     ],
 )
 def test_steps_and_our_own_words_are_shown(line: str, shown: str | None) -> None:
-    assert progress.worth_showing(line) == shown
+    assert base.worth_showing(line) == shown
 
 
 def test_a_long_step_is_cut() -> None:
-    shown = progress.worth_showing("Step 1/2 : RUN " + "x" * 500)
+    shown = base.worth_showing("Step 1/2 : RUN " + "x" * 500)
     assert shown is not None
     assert len(shown) == 100
 
@@ -49,7 +49,7 @@ def test_the_tail_leaves_out_what_tells_nothing() -> None:
         "one\n\n\x1b[31mtwo\x1b[0m\n ---> 0123456789\nthree\n",
         "DEPRECATED: The legacy builder\nfour\n",
     )
-    assert progress.tail(texts, 3) == "two\nthree\nfour"
+    assert base.tail(texts, 3) == "two\nthree\nfour"
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Watch:
 
 def test_each_step_is_said_once_with_its_seconds_and_a_quiet_one_gives_a_sign_of_life() -> None:
     watch = Watch()
-    shown = progress.Progress(watch.said.append, watch.clock)
+    shown = base.Progress(watch.said.append, watch.clock)
     watch.now += 2.0
     step = "#5 [tools 1/2] RUN x"
     shown.take([step, step, "Unpacking something", " ---> 0123"])
@@ -83,17 +83,17 @@ def start(script: str, log: Path, seconds: float = 30.0) -> command.RunningProgr
 def test_a_program_is_followed_on_both_its_outputs(tmp_path: Path) -> None:
     said: list[str] = []
     script = "import sys; print('Step 1/2 : RUN a'); print('#3 [b 1/1] RUN b', file=sys.stderr)"
-    done = progress.follow(
+    done = base.follow(
         start(script, tmp_path / "log"),
-        progress.Progress(said.append, lambda: 0.0),
+        base.Progress(said.append, lambda: 0.0),
     )
     assert done.returncode == 0
     assert sorted(said) == ["    0 s  [1/2] RUN a", "    0 s  [b 1/1] RUN b"]
 
 
 def test_a_program_that_never_says_a_word_is_ended(tmp_path: Path) -> None:
-    watch = progress.Progress(lambda _line: None)
-    done = progress.follow(
+    watch = base.Progress(lambda _line: None)
+    done = base.follow(
         start("import time; time.sleep(60)", tmp_path / "log"),
         watch,
         first_sign_s=0.1,
@@ -103,9 +103,9 @@ def test_a_program_that_never_says_a_word_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_program_that_goes_past_its_deadline_is_ended(tmp_path: Path) -> None:
-    done = progress.follow(
+    done = base.follow(
         start("import time; time.sleep(60)", tmp_path / "log", 0.2),
-        progress.Progress(lambda _line: None),
+        base.Progress(lambda _line: None),
     )
     assert done.timed_out
 
@@ -115,5 +115,5 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
         "import time; print('Step 1/1 : RUN a', flush=True); time.sleep(60)", tmp_path / "log"
     )
     with pytest.raises(KeyboardInterrupt):
-        progress.follow(running, progress.Progress(raising(KeyboardInterrupt)))
+        base.follow(running, base.Progress(raising(KeyboardInterrupt)))
     assert running.poll()

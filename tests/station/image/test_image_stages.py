@@ -11,8 +11,8 @@ import pytest
 from engine_stub import Build, calls
 
 from acceptance.core.message import SetupError
+from acceptance.station.image import build as image_build
 from acceptance.station.image import engine as engines
-from acceptance.station.image import stages
 
 SOCKET = "/run/containerd/containerd.sock"
 CONTAINERD = [["driver-type", "io.containerd.snapshotter.v1"]]
@@ -179,7 +179,7 @@ def test_a_build_that_goes_on_keeps_its_stages(
 ) -> None:
     (stub / "unnamed/proof").write_text("sha256:proof\n")
     (tmp_path / "root/run/lock").mkdir(parents=True)
-    with stages.build_lock(tmp_path / "root") as other:
+    with image_build.build_lock(tmp_path / "root") as other:
         assert other is not None
         build()
     assert (stub / "unnamed/proof").read_text()
@@ -191,9 +191,9 @@ def test_a_build_that_goes_on_keeps_its_stages(
 def test_every_stage_of_the_recipe_is_known() -> None:
     recipe = Path(__file__).resolve().parents[3] / "containers/Dockerfile"
     lines = recipe.read_text().splitlines()
-    for stage in stages.STAGES:
+    for stage in image_build.STAGES:
         (start,) = (n for n, line in enumerate(lines) if line.endswith(f" AS {stage}"))
         assert lines[start + 1] == f"LABEL org.rigproof.stage={stage}"
     named = {line.rpartition(" AS ")[2] for line in lines if line.startswith("FROM ")}
-    assert named == {*stages.STAGES, "rigproof"}
-    assert set(stages.KEPT) <= set(stages.STAGES)
+    assert named == {*image_build.STAGES, "rigproof"}
+    assert set(image_build.KEPT) <= set(image_build.STAGES)
