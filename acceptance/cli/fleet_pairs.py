@@ -23,7 +23,7 @@ from acceptance.fleet.views import pair_report
 from acceptance.journal import run_folder
 from acceptance.loads import asks
 from acceptance.loads.collective.contract import PairAsk
-from acceptance.loads.collective.operation import SIZES
+from acceptance.loads.collective.pattern import SIZES
 from acceptance.process import command
 from acceptance.process.command import RunningProgram
 from acceptance.process.deadline import Deadline

@@ -16,7 +16,7 @@ from acceptance.core.parts import Component
 from acceptance.loads.miscompare import DifferingRun, DigestDifference, DigestFormat, DigestPart
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.digest_log import TrainingRuns
-from acceptance.loads.train.step_options import FORMAT_NAMES
+from acceptance.loads.train.shapes import FORMAT_NAMES
 
 Siblings = Mapping[str, Sequence[Component]]
 Runs = Mapping[Component, TrainingRuns]

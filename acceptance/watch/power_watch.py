@@ -35,8 +35,7 @@ from acceptance.core.clock_reasons import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE
 from acceptance.core.message import Message
 from acceptance.core.parts import Component, parse
 from acceptance.journal import clock
-from acceptance.loads.pulse.safety import Sampled, reason_to_stop
-from acceptance.loads.pulse.watchdog import Holder
+from acceptance.loads.pulse.watchdog import Holder, Sampled, reason_to_stop
 from acceptance.observe import gpu_traits, nvml_call
 from acceptance.observe import nvml as nvml_library
 from acceptance.watch.targets import AttachedGpu, WatchTarget, attach

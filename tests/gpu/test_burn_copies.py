@@ -21,10 +21,10 @@ from acceptance.loads.burn.copies import (
     Copies,
     KernelPattern,
 )
+from acceptance.loads.card import Kernels
 from acceptance.loads.copy import device_pattern
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, first_of
-from acceptance.loads.cubin import Kernels
 from acceptance.loads.protocol import LoadOutput, Output
 
 pytestmark = pytest.mark.gpu

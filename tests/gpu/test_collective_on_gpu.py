@@ -11,9 +11,16 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.collective.operation import OPERATIONS, Operation
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
-from acceptance.loads.collective.variant import VariantRank
+from acceptance.loads.collective.pattern import (
+    ELEMENT_TYPES,
+    OPERATIONS,
+    Numbers,
+    Operation,
+    Rule,
+    before,
+    due,
+)
+from acceptance.loads.collective.worker import VariantRank
 from acceptance.loads.miscompare import ElementType
 from acceptance.tools.read import nccl_log
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from acceptance.loads.collective.operation import Operation
+from acceptance.loads.collective.pattern import Operation
 from acceptance.loads.miscompare import ElementType
 
 # numpy has no bfloat16: its numbers are those of float32 whose last 16 bits are 0.

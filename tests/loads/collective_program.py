@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.loads.__main__ import parsed
-from acceptance.loads.collective import load, variant
+from acceptance.loads.collective import load, worker
 from acceptance.loads.collective.contract import Ask
-from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import Numbers, Rule
+from acceptance.loads.collective.pattern import Numbers, Operation, Rule
 from acceptance.loads.miscompare import ElementType
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Heartbeat, Output
@@ -133,7 +132,7 @@ def _is_random(operation: Operation, source: Any) -> bool:
 def main(argv: Sequence[str]) -> None:
     ask = parsed(argv)
     assert isinstance(ask, Ask)
-    variant.Heartbeat = partial(Heartbeat, every_s=0.0)
+    worker.Heartbeat = partial(Heartbeat, every_s=0.0)
     work = partial(load.run, ask, Output(sys.stdout), FileGroup)
     exit_load(run_guarded(ask.load, work))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cuda_on_cpu import Built, shared
 
-from acceptance.loads.cubin import FOLDER
+from acceptance.loads.card import FOLDER
 
 FAKE = Path(__file__).parent / "fake_torch"
 

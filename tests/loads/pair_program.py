@@ -21,9 +21,9 @@ from typing import Any
 from collective_program import FileGroup
 
 from acceptance.loads.__main__ import parsed
-from acceptance.loads.collective import pair, rendezvous
+from acceptance.loads.collective import pair
 from acceptance.loads.collective.contract import PairAsk
-from acceptance.loads.collective.operation import Operation
+from acceptance.loads.collective.pattern import Operation
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
 
@@ -47,8 +47,8 @@ class Group(FileGroup):
 def main(argv: Sequence[str]) -> None:
     ask = parsed(argv)
     assert isinstance(ask, PairAsk)
-    here = f"{rendezvous.host()} rank {0 if 'same' in WORDS else ask.rank}"
-    rendezvous.host = lambda: here
+    here = f"{pair.host()} rank {0 if 'same' in WORDS else ask.rank}"
+    pair.host = lambda: here
 
     def join(rank: int, ranks: int, _folder: Path) -> FileGroup:
         return Group(rank, ranks, Path(WORDS["folder"]))

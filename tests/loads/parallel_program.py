@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from acceptance.loads.asks import decode
-from acceptance.loads.collective import variant
+from acceptance.loads.collective import worker
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.train import parallel_load, parallel_values
@@ -118,7 +118,7 @@ class FileTrainer:
 def main(argv: Sequence[str]) -> None:
     ask = decode(argv[0])
     assert isinstance(ask, Ask)
-    variant.Heartbeat = partial(Heartbeat, every_s=0.0)
+    worker.Heartbeat = partial(Heartbeat, every_s=0.0)
     output = Output(sys.stdout)
     work = partial(parallel_load.run, ask, output, FileTrainer)
     exit_load(run_guarded(ask.load, work))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.burn.role import Counts
+from acceptance.loads.burn.shape import Counts
 from acceptance.loads.gemm.product import Tensor, words
 
 

@@ -22,8 +22,7 @@ from acceptance.loads import __main__ as program
 from acceptance.loads import power_step
 from acceptance.loads.program import exit_load
 from acceptance.loads.pulse import edges, load
-from acceptance.loads.pulse.clocks import Alignment
-from acceptance.loads.pulse.device import Compared
+from acceptance.loads.pulse.device import Alignment, Compared
 
 COLD_S = 0.3  # of an idle GPU, in the place of seconds
 FAULT = os.environ.get("FAKE_PULSE", "")

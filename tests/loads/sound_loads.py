@@ -22,8 +22,7 @@ from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads import power_step
 from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
-from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE
+from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Operation
 from acceptance.loads.contract import OWN, ReadingKey
 from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
@@ -47,8 +46,15 @@ from acceptance.loads.train import step_contract as step
 from acceptance.loads.train.digest_log import Row, RunDigests, Stamp
 from acceptance.loads.train.layer_bound import UNITS
 from acceptance.loads.train.layer_contract import GRID
-from acceptance.loads.train.shapes import LAYERS, MODELS, LayerName
-from acceptance.loads.train.step_options import FORMAT_NAMES, StepOption, judged_format, options
+from acceptance.loads.train.shapes import (
+    FORMAT_NAMES,
+    LAYERS,
+    MODELS,
+    LayerName,
+    StepOption,
+    judged_format,
+    options,
+)
 from acceptance.loads.vram import contract as vram
 
 Rows = Sequence[Sequence[float | str]]

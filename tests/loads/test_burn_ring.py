@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing, division
+from acceptance.loads.burn.shape import AHEAD, MIN_GROUPS, ResultGroup, ResultRing, division
 
 
 @given(st.integers(MIN_GROUPS, 40), st.integers(0, 200))

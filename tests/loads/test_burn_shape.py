@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.shape import (
     DEPTH,
     FAST_FLOAT64,
+    division,
     divisor_for,
     operand_bytes,
     result_bytes,

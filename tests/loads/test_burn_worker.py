@@ -15,8 +15,7 @@ from written import ran_text
 from wrong_results import WHOLE
 
 from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
-from acceptance.loads.burn.ring import division
-from acceptance.loads.burn.role import Counts, Proof
+from acceptance.loads.burn.shape import Counts, Proof, division
 from acceptance.loads.burn.worker import LISTED, BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read

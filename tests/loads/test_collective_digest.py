@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.collective.digest import differing, digest, part
+from acceptance.loads.collective.pattern import differing, digest, part
 
 words = st.lists(st.integers(-(2**31), 2**31 - 1), min_size=2, max_size=50)
 

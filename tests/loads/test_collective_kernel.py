@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import (
     ELEMENT_TYPES,
     EXACT,
     FORMATS,
+    OPERATIONS,
     Numbers,
+    Operation,
     Rule,
     before,
     due,

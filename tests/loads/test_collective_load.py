@@ -24,9 +24,15 @@ from acceptance.loads.collective.load import (
     CollectiveRun,
     slow_paths,
 )
-from acceptance.loads.collective.operation import OPERATIONS, SIZES, Operation, pairs
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE
-from acceptance.loads.collective.variant import VariantRank
+from acceptance.loads.collective.pattern import (
+    ELEMENT_TYPES,
+    ITEMSIZE,
+    OPERATIONS,
+    SIZES,
+    Operation,
+    pairs,
+)
+from acceptance.loads.collective.worker import VariantRank
 from acceptance.loads.miscompare import DifferingDigests, ElementType, WrongCollective
 from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, decode, salvage
 from acceptance.loads.ranks import Ranks

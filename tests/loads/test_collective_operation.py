@@ -4,13 +4,7 @@ import pytest
 from cases import each
 
 from acceptance.core.limit import GIB
-from acceptance.loads.collective.operation import (
-    SIZES,
-    Operation,
-    affordable,
-    fitting,
-    pairs,
-)
+from acceptance.loads.collective.pattern import SIZES, Operation, affordable, fitting, pairs
 from acceptance.loads.miscompare import CollectiveCheck
 
 

@@ -13,15 +13,16 @@ from known import known
 from thoroughness import examples
 
 from acceptance.loads import exact_product
-from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import (
     ELEMENT_TYPES,
     EXACT,
     LISTED,
     MOST_RANKS,
+    OPERATIONS,
     SPOILED,
     CollectiveFault,
     Numbers,
+    Operation,
     before,
     due,
     fault,

@@ -9,8 +9,7 @@ from collective_program import NumpyMemory
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.collective import worker
-from acceptance.loads.collective.operation import OPERATIONS, Operation
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, SPOILED
+from acceptance.loads.collective.pattern import ELEMENT_TYPES, OPERATIONS, SPOILED, Operation
 from acceptance.loads.collective.worker import Step
 from acceptance.loads.miscompare import CollectiveCheck
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from cases import each
 
-from acceptance.loads.cubin import ARCHITECTURES, target
+from acceptance.loads.card import ARCHITECTURES, target
 from acceptance.loads.program import LoadError
 
 KNOWN = [50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120]  # NVRTC 12.8

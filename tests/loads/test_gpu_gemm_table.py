@@ -6,7 +6,7 @@ from card_of_tests import FakeCard
 
 from acceptance.loads.gemm.contract import SIZES
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.table import rows
+from acceptance.loads.gemm.worker import rows
 
 
 def test_the_sizes_that_builders_publish() -> None:

@@ -18,8 +18,8 @@ from load_program import ROOT, gone, wait_for
 from load_texts import values
 
 from acceptance.core.parts import GPUS, Gpu, Pair
-from acceptance.loads.collective import rendezvous
-from acceptance.loads.collective.rendezvous import meet
+from acceptance.loads.collective import pair
+from acceptance.loads.collective.pair import meet_peer as meet
 from acceptance.loads.miscompare import WrongCollective
 from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import parse, salvage
@@ -83,7 +83,7 @@ def test_each_program_tells_what_its_rank_measured_and_compared() -> None:
         }
         assert output.parameters["rank"] == rank
         assert output.parameters["test"] == "a,b,1"
-        assert output.parameters["host"] == f"{rendezvous.host()} rank {rank}"
+        assert output.parameters["host"] == f"{pair.host()} rank {rank}"
         digests.add(output.parameters["program"])
         compared = {
             (row[1], row[2], row[4]): row[6] for table in output.tables for row in table.rows
@@ -93,7 +93,7 @@ def test_each_program_tells_what_its_rank_measured_and_compared() -> None:
         assert compared["all_gather", "gpus", 32768] == elements
         assert compared["send_receive", str(ways[1 - rank]), 32768] == elements
         assert compared["send_receive", str(ways[rank]), 32768] == 0
-    assert digests == {rendezvous.program_digest()}
+    assert digests == {pair.program_digest()}
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_a_host_is_not_the_other_node_of_itself() -> None:
     first, second = both(words="same")
     assert (first.returncode, second.returncode) == (1, 1)
     for done in (first, second):
-        assert f"the two programs run on one host: {rendezvous.host()} rank 0" in done.stderr
+        assert f"the two programs run on one host: {pair.host()} rank 0" in done.stderr
         (line,) = done.stdout.splitlines()
-        assert f'"host": "{rendezvous.host()} rank 0"' in line
+        assert f'"host": "{pair.host()} rank 0"' in line
 
 
 def test_a_program_of_another_test_is_let_go() -> None:
@@ -163,9 +163,9 @@ def test_a_node_that_only_another_test_came_to_says_so() -> None:
 def test_a_host_that_does_not_say_what_it_is_is_met_by_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(rendezvous, "_BOOT", tmp_path / "boot_id")
+    monkeypatch.setattr(pair, "_BOOT", tmp_path / "boot_id")
     with pytest.raises(LoadError, match="boot_id of this node cannot be read: No such file"):
-        rendezvous.host()
+        pair.host()
 
 
 def test_a_node_that_dies_ends_the_other_at_once() -> None:
@@ -267,5 +267,5 @@ def test_a_listener_that_is_no_program_of_ours_is_refused() -> None:
 
 
 def test_the_interface_of_an_address() -> None:
-    assert rendezvous.interface(HOST) == "lo"
-    assert rendezvous.interface("192.0.2.1") is None
+    assert pair.interface(HOST) == "lo"
+    assert pair.interface("192.0.2.1") is None

@@ -20,12 +20,12 @@ from acceptance.core import parts
 from acceptance.core.parts import CPU, Component, Gpu
 from acceptance.loads.miscompare import UnusableLine
 from acceptance.loads.power_step import COLD_S, WAVES, Kind, Step
-from acceptance.loads.pulse import safety, selection
-from acceptance.loads.pulse.clocks import Alignment, Answer, Drift, aligned, apart_ns, drift
+from acceptance.loads.pulse import selection, watchdog
 from acceptance.loads.pulse.contract import REST_S
+from acceptance.loads.pulse.device import Alignment, Answer, Drift, aligned, apart_ns, drift
 from acceptance.loads.pulse.edges import STAIRS, Edge, edges, within_kernel
-from acceptance.loads.pulse.safety import MARGIN_C, READINGS, SILENT_S, Sampled, reason_to_stop
 from acceptance.loads.pulse.selection import PROFILES, Extent, due, extent, in_job, ladder
+from acceptance.loads.pulse.watchdog import MARGIN_C, READINGS, SILENT_S, Sampled, reason_to_stop
 
 ROOT = Path(__file__).resolve().parents[2]
 TWO = (Gpu(0), Gpu(1))
@@ -308,7 +308,7 @@ def test_a_job_is_known_by_its_variable() -> None:
 
 # --- safety ---
 
-SOUND = {**dict.fromkeys(READINGS, 0.0), safety.MARGIN: 20.0}
+SOUND = {**dict.fromkeys(READINGS, 0.0), watchdog.MARGIN: 20.0}
 
 
 def sampled(*readings: Mapping[str, float], age_s: float = 0.1) -> list[Sampled]:
@@ -342,10 +342,10 @@ def told(own: list[Sampled]) -> str | None:
         (sampled(*[{**SOUND, "reason_hw_thermal": 1.0}] * 2), "power_held_by_heat"),
         (sampled(*[{**SOUND, "reason_sw_thermal": 1.0}] * 2), "power_held_by_heat"),
         (sampled(*[{**SOUND, "reason_sw_power_cap": 1.0}] * 2), None),
-        (sampled({**SOUND, safety.MARGIN: MARGIN_C}), None),
-        (sampled({**SOUND, safety.MARGIN: MARGIN_C - 0.1}), "power_too_hot"),
-        (sampled({**SOUND, safety.MARGIN: -4.0}), "power_too_hot"),
-        (sampled({**SOUND, safety.MARGIN: math.nan}), "power_gpu_unread"),
+        (sampled({**SOUND, watchdog.MARGIN: MARGIN_C}), None),
+        (sampled({**SOUND, watchdog.MARGIN: MARGIN_C - 0.1}), "power_too_hot"),
+        (sampled({**SOUND, watchdog.MARGIN: -4.0}), "power_too_hot"),
+        (sampled({**SOUND, watchdog.MARGIN: math.nan}), "power_gpu_unread"),
         *(
             (sampled(SOUND, {key: SOUND[key] for key in SOUND if key != name}), "power_gpu_unread")
             for name in READINGS

@@ -29,14 +29,7 @@ from acceptance.loads import asks, contract, protocol
 from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse
-from acceptance.loads.storage import (
-    canary,
-    checkpoint,
-    feed,
-    memmap,
-    scratch_file,
-    token_file,
-)
+from acceptance.loads.storage import canary, checkpoint, feed, memmap, scratch_file, tokens
 from acceptance.loads.storage.contract import KINDS, Kind, Memmap
 from acceptance.loads.storage.job import Job, read_bytes, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, open_folder, refused
@@ -601,7 +594,7 @@ def test_the_worker_of_the_map_tells_a_few_wrong_windows_and_counts_all(
     [
         ((ScratchFile, "resident", lambda file: 0.5), "storage_cached"),
         # a file that the kernel drops again is never warm
-        ((token_file, "read_whole", lambda file: file.drop()), "storage_not_in_memory"),
+        ((tokens, "read_whole", lambda file: file.drop()), "storage_not_in_memory"),
     ],
 )
 def test_the_worker_of_the_map_hands_its_trouble_on(
@@ -617,7 +610,7 @@ def test_a_warm_round_that_read_from_the_disk_does_not_count(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other work took pages of the file: they are brought in again, and it goes on."""
-    whole, calls = token_file.read_whole, []
+    whole, calls = tokens.read_whole, []
 
     def lost_once(file: ScratchFile) -> None:
         calls.append(file.name)
@@ -626,7 +619,7 @@ def test_a_warm_round_that_read_from_the_disk_does_not_count(
         else:
             whole(file)
 
-    monkeypatch.setattr(token_file, "read_whole", lost_once)
+    monkeypatch.setattr(tokens, "read_whole", lost_once)
     ((kind, (tallies, wrong)),) = mapped(folder, None)
     assert (kind, wrong) == ("done", 0)
     assert len(calls) == 3  # before each warm arm, and once more
@@ -688,6 +681,6 @@ def test_a_cache_that_the_kernel_does_not_show_is_an_error(
 def test_a_slow_disk_is_fed_from_for_no_longer_than_it_may(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_file, "PIECE", 65536)
+    monkeypatch.setattr(tokens, "PIECE", 65536)
     output = run("feed", seconds="0.000001").output
     assert output.notes[0].startswith(f"1 passes over {SIZE} bytes, 32768 tokens in ")

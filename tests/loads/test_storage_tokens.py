@@ -9,8 +9,18 @@ from cases import each
 from acceptance.core.parts import Part
 from acceptance.loads.exact_product import spread
 from acceptance.loads.miscompare import WrongFile
-from acceptance.loads.storage.tokens import PLACE_BITS, SEED_BITS, Content, Origin, Words, origin
-from acceptance.loads.storage.wrong_file import BLOCK, faults, flip, wrong_file
+from acceptance.loads.storage.tokens import (
+    BLOCK,
+    PLACE_BITS,
+    SEED_BITS,
+    Content,
+    Origin,
+    Words,
+    faults,
+    flip,
+    origin,
+    wrong_file,
+)
 
 CONTENT = Content(77, 3)
 DISK = Part("disk", "vda")

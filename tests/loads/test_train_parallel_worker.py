@@ -10,7 +10,7 @@ import pytest
 
 from acceptance.core.parts import Gpu
 from acceptance.loads import ranks
-from acceptance.loads.collective.variant import VariantRank
+from acceptance.loads.collective.worker import VariantRank
 from acceptance.loads.miscompare import WrongTraining
 from acceptance.loads.ranks import REPORTED, Entered
 from acceptance.loads.train import parallel_worker

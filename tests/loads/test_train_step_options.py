@@ -8,8 +8,10 @@ from cases import each
 
 from acceptance.loads.train import step_bounds
 from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
-from acceptance.loads.train.shapes import MODELS, TINY, ModelName
-from acceptance.loads.train.step_options import (
+from acceptance.loads.train.shapes import (
+    MODELS,
+    TINY,
+    ModelName,
     StepFormat,
     StepOption,
     first_loss,

@@ -18,7 +18,7 @@ from load_texts import by_name
 from acceptance.loads.miscompare import WrongStep, WrongValue
 from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import LoadOutput
-from acceptance.loads.train.shapes import MODELS, ModelShape
+from acceptance.loads.train.shapes import MODELS, ModelShape, StepFormat, StepOption, first_loss
 from acceptance.loads.train.step_contract import (
     STEP_CHECKS,
     STEP_LOAD_COLUMNS,
@@ -26,7 +26,6 @@ from acceptance.loads.train.step_contract import (
     STEP_REFERENCED,
     STEP_TABLE,
 )
-from acceptance.loads.train.step_options import StepFormat, StepOption, first_loss
 from acceptance.loads.train.step_worker import (
     GIB,
     LEAST,

@@ -23,7 +23,7 @@ from acceptance.loads.__main__ import main
 from acceptance.loads.protocol import LoadOutput, ProtocolError, parse, salvage
 from acceptance.loads.vram import device, load
 from acceptance.loads.vram.device import CudaMemory
-from acceptance.loads.vram.fault import FLIPPED, STUCK, partner
+from acceptance.loads.vram.load import FLIPPED, STUCK, partner
 from acceptance.loads.vram.passes import TILE
 from acceptance.loads.vram.patterns import PATTERNS
 from acceptance.loads.vram.worker import LINES, VramWorker

@@ -12,10 +12,9 @@ from vram_on_cpu import Gpu
 
 from acceptance.loads.program import LoadError
 from acceptance.loads.vram import device as vram_device
-from acceptance.loads.vram import kernels
+from acceptance.loads.vram import passes
 from acceptance.loads.vram.device import CudaMemory, usable, wait
-from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
-from acceptance.loads.vram.words import Words
+from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep, Words
 
 KERNELS = "vram"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
@@ -82,7 +81,7 @@ def test_where_there_is_no_piece_at_all(gpu: Gpu, monkeypatch: pytest.MonkeyPatc
     empty = gpu.empty
 
     def refuse(words: int, dtype: object, device: str) -> object:
-        if words == kernels.RECORD:
+        if words == passes.RECORD:
             return empty(words, dtype, device)
         raise gpu.torch.cuda.OutOfMemoryError("out of memory")
 

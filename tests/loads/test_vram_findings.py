@@ -5,9 +5,7 @@ from cases import each
 
 from acceptance.loads.miscompare import WrongElement
 from acceptance.loads.vram.findings import Map, address_bits, ranges, wrong_words
-from acceptance.loads.vram.kernels import SweepRecord, WrongWord
-from acceptance.loads.vram.passes import TILE
-from acceptance.loads.vram.words import ALL, Words, seed_of
+from acceptance.loads.vram.passes import ALL, TILE, SweepRecord, Words, WrongWord, seed_of
 
 WORDS = 1000 * TILE
 RANDOM = Words("random", seed_of(1))

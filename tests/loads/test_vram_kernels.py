@@ -12,21 +12,25 @@ from cases import each
 from cuda_on_cpu import Built
 from vram_on_cpu import array, pointer
 
-from acceptance.loads.vram.kernels import (
+from acceptance.loads.vram.passes import (
+    ALL,
+    FAMILIES,
     LISTED,
     RECORD,
     REGIONS,
     THREADS,
+    TILE,
+    Sweep,
     SweepArguments,
     SweepRecord,
+    Words,
     WrongWord,
     arguments,
     blank,
     record,
     region_tiles,
+    seed_of,
 )
-from acceptance.loads.vram.passes import TILE, Sweep
-from acceptance.loads.vram.words import ALL, FAMILIES, Words, seed_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 KERNELS = "vram"

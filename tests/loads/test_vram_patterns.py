@@ -9,7 +9,7 @@ from thoroughness import some
 from vram_on_cpu import array
 
 from acceptance.loads.vram import patterns
-from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
+from acceptance.loads.vram.passes import ALL, TILE, Copy, Pass, Spin, Sweep, Words, seed_of
 from acceptance.loads.vram.patterns import (
     BACKGROUNDS,
     PATTERNS,
@@ -19,7 +19,6 @@ from acceptance.loads.vram.patterns import (
     rest_s,
     retention,
 )
-from acceptance.loads.vram.words import ALL, Words, seed_of
 
 WORDS = 131 * TILE + 77
 H200 = 139 * (1 << 30) // 8 // TILE * TILE

@@ -13,8 +13,7 @@ from acceptance.core.parts import Gpu
 from acceptance.loads.miscompare import details
 from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, parse
-from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
-from acceptance.loads.vram.passes import TILE, Copy, Pass
+from acceptance.loads.vram.passes import TILE, Copy, Pass, SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.patterns import PATTERNS, retention
 from acceptance.loads.vram.worker import (
     LINES,

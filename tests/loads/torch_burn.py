@@ -14,12 +14,11 @@ from load_texts import by_name
 from plain_comparator import TorchComparator
 from written import ran
 
-from acceptance.loads.burn import product
+from acceptance.loads.burn import device as burn_device
 from acceptance.loads.burn.compare import KINDS, wrong_elements
 from acceptance.loads.burn.contract import READINGS
-from acceptance.loads.burn.device import TorchDevice
+from acceptance.loads.burn.device import TorchDevice, digest, first_proof, operands
 from acceptance.loads.burn.fault import slowness
-from acceptance.loads.burn.product import digest, first_proof, operands
 from acceptance.loads.burn.shape import Shape, operand_bytes, result_bytes, shapes
 from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
@@ -155,7 +154,7 @@ def test_where_time_is_short_every_band_of_rows_is_looked_at_all_the_same(
 ) -> None:
     import torch
 
-    monkeypatch.setattr(product, "REFERENCE_S", 0.0)
+    monkeypatch.setattr(burn_device, "REFERENCE_S", 0.0)
     dtype, shape = DTYPES[short], Shape(2048, 64, 128)
     own = operands(dtype, (shape,), "normal", lambda size: torch.empty(size, dtype=torch.uint8))
     _, given = formats(dtype)

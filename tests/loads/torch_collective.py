@@ -17,10 +17,17 @@ from load_program import whole
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads import asks
-from acceptance.loads.collective import digest
+from acceptance.loads.collective import pattern
 from acceptance.loads.collective.contract import COLLECTIVES, WHOLE_GROUP, Ask
-from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, SPOILED, Numbers, before, due, fault
+from acceptance.loads.collective.pattern import (
+    ELEMENT_TYPES,
+    SPOILED,
+    Numbers,
+    Operation,
+    before,
+    due,
+    fault,
+)
 from acceptance.loads.collective.torch_group import TorchMemory
 from acceptance.loads.miscompare import CollectiveCheck, ElementType
 
@@ -62,8 +69,8 @@ def test_tensors_hold_the_numbers_of_arrays(name: CollectiveCheck, dtype: Elemen
 
 def test_a_tensor_and_an_array_have_one_digest() -> None:
     memory, words = TorchMemory("cpu", 2), np.arange(-500, 500, dtype=np.float32)
-    of_tensor = digest.part(memory.places(0, 1000), memory.words(torch.from_numpy(words)))
-    of_array = digest.part(np.arange(1000), words.view(np.int32).astype(np.int64))
+    of_tensor = pattern.part(memory.places(0, 1000), memory.words(torch.from_numpy(words)))
+    of_array = pattern.part(np.arange(1000), words.view(np.int32).astype(np.int64))
     assert of_tensor == of_array
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from acceptance.loads.asks import PROGRAM
-from acceptance.loads.collective import digest
+from acceptance.loads.collective import pattern
 from acceptance.loads.miscompare import DigestFormat
 from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import LoadOutput, parse
@@ -61,7 +61,7 @@ def test_a_stamp_is_the_digest_of_the_bits_the_sum_and_what_is_not_finite() -> N
     for tensor, place in zip(tensors, stamper.order, strict=True):
         words = tensor.flatten().view(torch.int32).long()
         places = torch.arange(len(words))
-        due = digest.part(places, words), int(words.sum()) % (1 << 64)
+        due = pattern.part(places, words), int(words.sum()) % (1 << 64)
         assert Stamp.of(numbers[place]) == (*due, int((~tensor.isfinite()).sum()))
 
 

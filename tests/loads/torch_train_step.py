@@ -16,9 +16,8 @@ import torch
 
 from acceptance.loads.program import OutOfMemory
 from acceptance.loads.protocol import LoadOutput, parse
-from acceptance.loads.train.shapes import TINY
+from acceptance.loads.train.shapes import TINY, StepFormat, StepOption, first_loss, options
 from acceptance.loads.train.step_contract import STEP_CHECKS, STEP_LOSSES, STEP_TABLE
-from acceptance.loads.train.step_options import StepFormat, StepOption, first_loss, options
 from acceptance.loads.train.step_trial import SmallStep, TorchMatmul, TorchTrial
 
 FORMATS: tuple[StepFormat, ...] = ("f32", "bf16", "f16")

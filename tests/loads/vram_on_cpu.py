@@ -13,7 +13,7 @@ import numpy as np
 from cuda_on_cpu import Built
 from numpy.typing import NDArray
 
-from acceptance.loads.vram.words import _ADDED, _FIRST, _SECOND, _THIRD, Words
+from acceptance.loads.vram.passes import _ADDED, _FIRST, _SECOND, _THIRD, Words
 
 WHOLE = 1 << 30  # bytes that the GPU has
 GB_S = 1e9  # what moves through it in a second of its own clock

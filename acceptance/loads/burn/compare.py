@@ -13,9 +13,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.burn.role import Counts
-from acceptance.loads.card import wait
-from acceptance.loads.cubin import Kernels
+from acceptance.loads.burn.shape import Counts
+from acceptance.loads.card import Kernels, wait
 from acceptance.loads.gemm.product import Tensor, words
 from acceptance.loads.mismatch import SEEN, ElementBits
 from acceptance.loads.program import LoadError

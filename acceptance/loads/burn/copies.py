@@ -16,12 +16,11 @@ import numpy as np
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.loads import bits
 from acceptance.loads.burn.compare import steps
-from acceptance.loads.burn.role import BackgroundCopies
-from acceptance.loads.card import uuid, wait
+from acceptance.loads.burn.shape import BackgroundCopies
+from acceptance.loads.card import Kernels, uuid, wait
 from acceptance.loads.contract import OWN
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
-from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor
 from acceptance.loads.miscompare import (
     COPY_MISCOMPARES,

@@ -103,7 +103,7 @@ class Stoppage:
     """Kernels that make the GPU hang or fail."""
 
     def __init__(self) -> None:
-        from acceptance.loads.cubin import Kernels
+        from acceptance.loads.card import Kernels
 
         self._kernels = Kernels("fault")
 

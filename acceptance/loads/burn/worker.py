@@ -18,9 +18,18 @@ from acceptance.loads.burn.contract import (
     LEAST_LAPS,
     READINGS,
 )
-from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing
-from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
-from acceptance.loads.burn.shape import Shape, shapes
+from acceptance.loads.burn.shape import (
+    AHEAD,
+    MIN_GROUPS,
+    BackgroundCopies,
+    BurnDevice,
+    FormatTurn,
+    Proof,
+    ResultGroup,
+    ResultRing,
+    Shape,
+    shapes,
+)
 from acceptance.loads.card import Card
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import Dtype

@@ -17,8 +17,15 @@ from acceptance.core.limit import MIB
 from acceptance.core.message import Listed
 from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.loads import contract
-from acceptance.loads.collective.operation import SIZES, Operation, pairs
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, MOST_RANKS, Numbers
+from acceptance.loads.collective.pattern import (
+    ELEMENT_TYPES,
+    ITEMSIZE,
+    MOST_RANKS,
+    SIZES,
+    Numbers,
+    Operation,
+    pairs,
+)
 from acceptance.loads.contract import Due, ReadingKey, Seconds, Unproved
 from acceptance.loads.miscompare import (
     COLLECTIVE_MISCOMPARES,

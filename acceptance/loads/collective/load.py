@@ -71,12 +71,27 @@ from acceptance.loads.collective.contract import (
     path_of,
     rate_of,
 )
-from acceptance.loads.collective.digest import report_differing
-from acceptance.loads.collective.group import Group, Join
-from acceptance.loads.collective.operation import Operation, affordable, fitting, pairs
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Numbers
-from acceptance.loads.collective.variant import Joined, VariantRank, VariantRun, forked
-from acceptance.loads.collective.worker import Done, Step, latency_step
+from acceptance.loads.collective.pattern import (
+    ELEMENT_TYPES,
+    ITEMSIZE,
+    Numbers,
+    Operation,
+    affordable,
+    fitting,
+    pairs,
+    report_differing,
+)
+from acceptance.loads.collective.worker import (
+    Done,
+    Group,
+    Join,
+    Joined,
+    Step,
+    VariantRank,
+    VariantRun,
+    forked,
+    latency_step,
+)
 from acceptance.loads.miscompare import (
     COLLECTIVE_MISCOMPARES,
     DISAGREEMENTS,

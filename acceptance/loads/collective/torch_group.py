@@ -14,11 +14,9 @@ from typing import Any
 import torch
 from torch import distributed
 
-from acceptance.loads.card import MEMORY_SHARE
-from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import FORMATS, Numbers, Rule, kernel_rule
+from acceptance.loads.card import MEMORY_SHARE, Kernels
+from acceptance.loads.collective.pattern import FORMATS, Numbers, Operation, Rule, kernel_rule
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
-from acceptance.loads.cubin import Kernels
 from acceptance.loads.miscompare import ElementType
 from acceptance.loads.program import LoadError
 

@@ -27,7 +27,7 @@ from multiprocessing.connection import Connection
 
 from acceptance.core.dtype import CpuDtype
 from acceptance.core.parts import CPU, Component
-from acceptance.loads.collective.digest import report_differing
+from acceptance.loads.collective.pattern import report_differing
 from acceptance.loads.cpu.contract import GEMM, Gemm
 from acceptance.loads.cpu.cores import Core, cores_of, working
 from acceptance.loads.protocol import Heartbeat, Output

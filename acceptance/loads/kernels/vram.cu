@@ -20,7 +20,7 @@ typedef unsigned long long word;
 #define WALK 2
 #define RANDOM 3
 
-// The record of what was wrong: places in an array of words. `acceptance.loads.vram.kernels` knows the same.
+// The record of what was wrong: places in an array of words. `acceptance.loads.vram.passes` knows the same.
 #define SEEN 0     // words that were written or compared, so that a sweep which did not do its work is found
 #define TOLD 1     // words whose bits were counted
 #define EVERY 2    // bits that were wrong in all wrong words

@@ -11,15 +11,13 @@ import torch
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.burn.compare import KINDS, KernelComparator
-from acceptance.loads.burn.product import first_proof, operands
+from acceptance.loads.burn.device import first_proof, operands
 from acceptance.loads.burn.shape import Shape
-from acceptance.loads.card import gpu_identity, wait
-from acceptance.loads.cubin import Kernels
+from acceptance.loads.card import Kernels, gpu_identity, wait
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import formats, settings, spoil
 from acceptance.loads.program import LoadError
-from acceptance.loads.pulse.clocks import Alignment, aligned
-from acceptance.loads.pulse.device import GROUP, Compared
+from acceptance.loads.pulse.device import GROUP, Alignment, Compared, aligned
 
 WIDTHS = (8192, 4096, 2048, 1024)
 PRODUCT_S = 1e-3  # the longest product: edges come to this grain

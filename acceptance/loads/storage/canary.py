@@ -29,9 +29,18 @@ from acceptance.loads.miscompare import WrongFile
 from acceptance.loads.storage.contract import KEPT_ERRORS, Canary
 from acceptance.loads.storage.job import Job, read_bytes, require_cold
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, flush_folder, remove
-from acceptance.loads.storage.token_file import pieces
-from acceptance.loads.storage.tokens import SEED_BITS, WORD, Content
-from acceptance.loads.storage.wrong_file import BLOCK, PIECE, damage, faults, flip, wrong_file
+from acceptance.loads.storage.tokens import (
+    BLOCK,
+    PIECE,
+    SEED_BITS,
+    WORD,
+    Content,
+    damage,
+    faults,
+    flip,
+    pieces,
+    wrong_file,
+)
 
 FILE = "sealed"
 _MAKING = "sealed.tmp"

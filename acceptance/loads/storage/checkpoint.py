@@ -25,8 +25,16 @@ from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.storage.contract import CHECKPOINT_READINGS, Checkpoint
 from acceptance.loads.storage.job import Job, read_bytes, require_cold, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, flush_folder
-from acceptance.loads.storage.tokens import WORD, Content, Words
-from acceptance.loads.storage.wrong_file import BLOCK, damage, faults, flip, wrong_file
+from acceptance.loads.storage.tokens import (
+    BLOCK,
+    WORD,
+    Content,
+    Words,
+    damage,
+    faults,
+    flip,
+    wrong_file,
+)
 
 SHARDS = 4
 # The tensors of a shard, and the bytes that each has of a parameter.

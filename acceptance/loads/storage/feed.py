@@ -30,9 +30,18 @@ from acceptance.loads.program import LoadError
 from acceptance.loads.storage.contract import FEED, FEED_GPU, FEED_HOST, FEED_MISCOMPARES, Feed
 from acceptance.loads.storage.job import Job, read_bytes, require_cold, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile
-from acceptance.loads.storage.token_file import pieces, write_whole
-from acceptance.loads.storage.tokens import TOKEN, WORD, Content
-from acceptance.loads.storage.wrong_file import BLOCK, PIECE, damage, flip, wrong_file
+from acceptance.loads.storage.tokens import (
+    BLOCK,
+    PIECE,
+    TOKEN,
+    WORD,
+    Content,
+    damage,
+    flip,
+    pieces,
+    write_whole,
+    wrong_file,
+)
 
 TURN = 1
 _BUFFERS = 2

@@ -139,8 +139,7 @@ def wrong_windows(
     import numpy as np
 
     from acceptance.loads.copy.pattern import fault
-    from acceptance.loads.storage.tokens import PER_WORD, WORD
-    from acceptance.loads.storage.wrong_file import wrong_file
+    from acceptance.loads.storage.tokens import PER_WORD, WORD, wrong_file
 
     found: list[Miscompare] = []
     for row in np.flatnonzero((content.windows(starts, WINDOW) != got).any(axis=1)):
@@ -172,9 +171,14 @@ def _measure(
 ) -> None:
     import numpy as np
 
-    from acceptance.loads.storage.token_file import read_whole, write_whole
-    from acceptance.loads.storage.tokens import TOKEN, Content
-    from acceptance.loads.storage.wrong_file import BLOCK, damage
+    from acceptance.loads.storage.tokens import (
+        BLOCK,
+        TOKEN,
+        Content,
+        damage,
+        read_whole,
+        write_whole,
+    )
 
     content = Content(job.seed, TURN)
     draw = np.random.default_rng(job.seed)

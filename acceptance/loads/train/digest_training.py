@@ -30,8 +30,7 @@ from acceptance.loads.train.digest_log import gpt_tensors
 from acceptance.loads.train.digest_worker import Fault, bit_of, element_of
 from acceptance.loads.train.memory import step_bytes
 from acceptance.loads.train.model import Model, batch, model
-from acceptance.loads.train.shapes import ModelShape
-from acceptance.loads.train.step_options import StepOption
+from acceptance.loads.train.shapes import ModelShape, StepOption
 
 RATE = 1e-3  # AdamW's, so high that every weight moves from the first step on
 SCALE = 1024.0  # of the loss in float16, fixed: without it small gradients become 0

@@ -29,16 +29,10 @@ from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import difference, normal, wrong_values
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat
 from acceptance.loads.program import OutOfMemory
-from acceptance.loads.train.blocks import (
-    MODULES,
-    Attention,
-    FeedForward,
-    initialise,
-    layer,
-)
 from acceptance.loads.train.layer_bound import SMALL, error_bound
 from acceptance.loads.train.layer_contract import PART_BATCH, PART_SEQUENCE
 from acceptance.loads.train.layer_worker import Work
+from acceptance.loads.train.model import MODULES, Attention, FeedForward, initialise, layer
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
 _SEED = 20

@@ -11,8 +11,7 @@ from typing import Protocol
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.card import Card, counted_work, take, times_for
 from acceptance.loads.contract import OWN
-from acceptance.loads.gemm.table import operations
-from acceptance.loads.gemm.worker import settled_rate, sustain
+from acceptance.loads.gemm.worker import operations, settled_rate, sustain
 from acceptance.loads.miscompare import LAYER_MISCOMPARES, Miscompare, WrongLayer, WrongLayerRepeat
 from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import Heartbeat, Output

@@ -47,8 +47,8 @@ from acceptance.loads.train.shapes import (
     LayerShape,
     ModelName,
     ModelShape,
+    StepOption,
 )
-from acceptance.loads.train.step_options import StepOption
 
 COPY_BYTES = 2  # a parameter's copy in the format of the products
 GRADIENT_BYTES = 4

@@ -65,8 +65,8 @@ from typing import Any, cast
 
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Component, Gpu
-from acceptance.loads.collective.digest import report_differing
-from acceptance.loads.collective.variant import VariantRank, VariantRun, forked
+from acceptance.loads.collective.pattern import report_differing
+from acceptance.loads.collective.worker import VariantRank, VariantRun, forked
 from acceptance.loads.protocol import Output
 from acceptance.loads.train import (
     memory,

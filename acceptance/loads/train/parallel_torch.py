@@ -21,7 +21,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from acceptance.loads import card
-from acceptance.loads.collective import digest
+from acceptance.loads.collective import pattern
 from acceptance.loads.collective.torch_group import TorchGroup
 from acceptance.loads.collective.worker import CHUNK
 from acceptance.loads.train import parallel_split, parallel_values
@@ -293,9 +293,9 @@ class TorchTrainer:
         for one in trained.named.values():
             for piece in one.detach().flatten().split(CHUNK):
                 places = self._memory.places(first, len(piece))
-                parts.append(digest.part(places, self._memory.words(piece)))
+                parts.append(pattern.part(places, self._memory.words(piece)))
                 first += len(piece)
-        return digest.digest(parts)
+        return pattern.digest(parts)
 
     def _compared(self, task: Verify, name: str, whole: Tensor, found: Tensor) -> tuple[float, int]:
         """The norm of the difference from one card's tensor, and how many elements that are."""

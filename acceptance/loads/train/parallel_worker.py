@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.collective.variant import Joined, VariantRank
+from acceptance.loads.collective.worker import Joined, VariantRank
 from acceptance.loads.miscompare import (
     CollectiveVariant,
     ParallelCheck,

@@ -37,8 +37,7 @@ from __future__ import annotations
 
 import math
 
-from acceptance.loads.train.shapes import LayerShape, ModelShape
-from acceptance.loads.train.step_options import LIKELY, SPREAD, StepFormat
+from acceptance.loads.train.shapes import LIKELY, SPREAD, LayerShape, ModelShape, StepFormat
 
 # Wide enough for the GPU's tiles and one head of 64, and small enough for float64 on a processor.
 SMALL = ModelShape(

@@ -26,15 +26,15 @@ from acceptance.loads.train.proof import (
     require_rates,
     require_share,
 )
-from acceptance.loads.train.shapes import MODELS
-from acceptance.loads.train.step_bounds import SMALL
-from acceptance.loads.train.step_options import (
+from acceptance.loads.train.shapes import (
     FORMAT_NAMES,
+    MODELS,
     StepFormat,
     StepOption,
     judged_format,
     options,
 )
+from acceptance.loads.train.step_bounds import SMALL
 
 # The rate of one model, and its share of the card's own matrix product.
 StepModel = Literal["gpt2", "bert", "neo"]

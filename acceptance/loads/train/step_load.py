@@ -41,10 +41,9 @@ from typing import Any
 
 from acceptance.loads.card import CudaCard, ProcessorCard, gpu_identity
 from acceptance.loads.protocol import Output
-from acceptance.loads.train.shapes import MODELS, TINY
+from acceptance.loads.train.shapes import MODELS, TINY, judged_format
 from acceptance.loads.train.step_bounds import SMALL
 from acceptance.loads.train.step_contract import STEP_SIZES, Ask
-from acceptance.loads.train.step_options import judged_format
 from acceptance.loads.train.step_worker import GIB, StepOrder, StepWorker
 
 SMALLER_BELOW = 12 * GIB  # GPUs with less memory have the smaller product

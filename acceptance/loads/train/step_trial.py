@@ -16,11 +16,11 @@ import torch
 
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import difference, normal, spoil, wrong_values
-from acceptance.loads.gemm.table import operations
+from acceptance.loads.gemm.worker import operations
 from acceptance.loads.miscompare import WrongValue
 from acceptance.loads.program import OutOfMemory
 from acceptance.loads.train import model as models
-from acceptance.loads.train.shapes import ModelShape
+from acceptance.loads.train.shapes import ModelShape, StepFormat, StepOption
 from acceptance.loads.train.step_bounds import (
     BETAS,
     DECAY,
@@ -32,7 +32,6 @@ from acceptance.loads.train.step_bounds import (
     loss_error,
     weight_error,
 )
-from acceptance.loads.train.step_options import StepFormat, StepOption
 from acceptance.loads.train.step_worker import Checked
 
 Tensor = Any

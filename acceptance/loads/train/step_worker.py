@@ -19,7 +19,14 @@ from acceptance.loads.miscompare import STEP_MISCOMPARES, StepCheck, WrongStep, 
 from acceptance.loads.program import LoadError, OutOfMemory
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.memory import MOST_BATCH, step_batch, step_bytes
-from acceptance.loads.train.shapes import ModelShape
+from acceptance.loads.train.shapes import (
+    FORMAT_NAMES,
+    ModelShape,
+    StepFormat,
+    StepOption,
+    first_loss,
+    options,
+)
 from acceptance.loads.train.step_contract import (
     NEO_GIB,
     STEP_CHECK_COLUMNS,
@@ -28,13 +35,6 @@ from acceptance.loads.train.step_contract import (
     STEP_READINGS,
     STEP_TABLE,
     StepModel,
-)
-from acceptance.loads.train.step_options import (
-    FORMAT_NAMES,
-    StepFormat,
-    StepOption,
-    first_loss,
-    options,
 )
 
 GIB = 1 << 30

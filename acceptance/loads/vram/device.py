@@ -11,10 +11,23 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from acceptance.loads.cubin import Kernels
+from acceptance.loads.card import Kernels
 from acceptance.loads.program import LoadError
-from acceptance.loads.vram.kernels import BLOCKS, FILE, RECORD, THREADS, arguments, blank, record
-from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Spin, Sweep
+from acceptance.loads.vram.passes import (
+    BLOCKS,
+    FILE,
+    RECORD,
+    THREADS,
+    TILE,
+    WORD,
+    Copy,
+    Pass,
+    Spin,
+    Sweep,
+    arguments,
+    blank,
+    record,
+)
 from acceptance.loads.vram.worker import PassResult
 
 # Left free: the driver may need some memory for itself while kernels run (a display's, other

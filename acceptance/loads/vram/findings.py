@@ -9,9 +9,15 @@ from collections import Counter
 from typing import TypedDict
 
 from acceptance.loads.miscompare import WrongElement
-from acceptance.loads.vram.kernels import SweepRecord, WrongWord, region_tiles
-from acceptance.loads.vram.passes import TILE, WORD
-from acceptance.loads.vram.words import ALL, Words
+from acceptance.loads.vram.passes import (
+    ALL,
+    TILE,
+    WORD,
+    SweepRecord,
+    Words,
+    WrongWord,
+    region_tiles,
+)
 
 _TOLD = 8  # wrong words listed in a miscompare
 _LOWEST = 3  # the lowest address bit that differs between two words

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from acceptance.loads.vram import contract
-from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Sweep
-from acceptance.loads.vram.words import ALL, Words, seed_of
+from acceptance.loads.vram.passes import ALL, TILE, WORD, Copy, Pass, Sweep, Words, seed_of
 
 STEPS = 8  # steps of a walking bit in a round: after eight rounds each cell has had it in each bit
 # Stretches of equal bits of every power of two up to 32 bits, and all bits equal: each bit differs

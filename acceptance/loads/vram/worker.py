@@ -22,8 +22,7 @@ from acceptance.loads.program import LoadError
 from acceptance.loads.protocol import Heartbeat, Output
 from acceptance.loads.vram.contract import MAP, MAP_COLUMNS, PASS_COLUMNS, PASSES
 from acceptance.loads.vram.findings import Map, wrong_words
-from acceptance.loads.vram.kernels import SweepRecord
-from acceptance.loads.vram.passes import TILE, Copy, Pass
+from acceptance.loads.vram.passes import TILE, Copy, Pass, SweepRecord
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
 MIN_WORDS = 4 * TILE  # minimum number of words for the patterns
