@@ -24,10 +24,6 @@ def _table(kind: inspect.Type | None) -> inspect.StructType | None:
     return kind if isinstance(kind, inspect.StructType) else None
 
 
-def _has_any_key(kind: inspect.Type) -> bool:
-    return isinstance(kind, inspect.DictType)
-
-
 def _is_list(kind: inspect.Type) -> bool:
     return isinstance(kind, inspect.VarTupleType)
 
@@ -112,7 +108,12 @@ def misplaced(shape: type[Any], path: Sequence[Key], value: Any) -> str:
     """
     *above, name = path[:-1] if isinstance(path[-1], int) else path
     kind, around = _at(shape, [*above, name]), _table(_at(shape, above))
-    if isinstance(name, int) or around is None or kind is None or _has_any_key(kind):
+    if (
+        isinstance(name, int)
+        or around is None
+        or kind is None
+        or isinstance(kind, inspect.DictType)
+    ):
         return ""
     required, given = _table(kind) is not None, _holds_tables(value)
     header = _header([*above, name], kind)

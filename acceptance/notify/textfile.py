@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from acceptance.baseline.changes import CHANGES
-from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Judgement, Verdict, VerdictWord
 from acceptance.journal.run import Run
@@ -193,7 +192,7 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
         tuple(
             ({**labels, "what": what}, 1.0)
             for labels, drift in drifted
-            for what in _drift_kinds(drift)
+            for what in dict.fromkeys(one.what for one in drift.findings)
         ),
     )
     pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
@@ -211,10 +210,6 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
             if past.first is not None and past.first.baseline
         ),
     )
-
-
-def _drift_kinds(drift: DriftJudgement) -> tuple[DriftKind, ...]:
-    return tuple(dict.fromkeys(one.what for one in drift.findings))
 
 
 def _changes(verdict: Verdict) -> Metric:

@@ -498,7 +498,9 @@ def _lacking(
     one: _Communicator, what: str, counts: Counter[str], there: set[tuple[int, Ends]]
 ) -> Iterator[Message]:
     """What is missing of a communicator whose rings or trees are connected."""
-    for channel, first, second in sorted(_ring_ways(one) if what == "rings" else _tree_ways(one)):
+    for channel, first, second in sorted(
+        _ring_ways(one) if what == "rings" else set().union(*one.trees.values())
+    ):
         ends = one.begun[first].address, one.begun[second].address
         if (channel, ends) not in there:
             values: Values = {"channel": channel, "first": ends[0], "second": ends[1]}
@@ -516,10 +518,6 @@ def _ring_ways(one: _Communicator) -> set[tuple[int, int, int]]:
         for first, second in zip(ring, (*ring[1:], ring[0]), strict=True)
         if first != second
     }
-
-
-def _tree_ways(one: _Communicator) -> set[tuple[int, int, int]]:
-    return set().union(*one.trees.values())
 
 
 def _remarks(found: _Text, devices: Mapping[tuple[int, str], str]) -> Iterator[Remark]:
