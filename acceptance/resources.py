@@ -1,8 +1,9 @@
-"""Read rigproof's own TOML data files into typed structs."""
+"""Read rigproof's own data files, TOML and JSON, into typed structs."""
 
 from __future__ import annotations
 
 import functools
+import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -42,16 +43,17 @@ Shape = TypeVar("Shape")
 
 
 @functools.lru_cache(256)
-def _parsed(text: bytes) -> dict[str, Any]:
-    """TOML by its text: one start reads the same sheets several times.
+def _parsed(text: bytes, kind: str) -> dict[str, Any]:
+    """A file's tables by its text: one start reads the same sheets several times.
 
     Nobody may alter what it gives.
     """
-    return tomllib.loads(text.decode("utf-8"))
+    loads: Callable[[str], dict[str, Any]] = json.loads if kind == ".json" else tomllib.loads
+    return loads(text.decode("utf-8"))
 
 
 def read(path: Path, shape: type[Shape], error: Callable[[str], Exception] = SetupError) -> Shape:
-    """The content of a TOML file, as a `shape`.
+    """The content of a TOML or JSON file, as a `shape`.
 
     Raises the exception made by `error`, with one sentence that names the file, where the file
     cannot be read or does not match the shape.
@@ -63,12 +65,15 @@ def read(path: Path, shape: type[Shape], error: Callable[[str], Exception] = Set
 
 
 def read_table(path: Path, error: Callable[[str], Exception] = SetupError) -> dict[str, Any]:
-    """The content of a TOML file, which nobody may alter. Raises as `read` does."""
+    """The tables of a file, which nobody may alter. Raises as `read` does."""
     try:
-        return _parsed(regular_file.read(path, regular_file.SMALL_RECORD))
+        return _parsed(regular_file.read(path, regular_file.SMALL_RECORD), path.suffix)
     except OSError as refusal:
-        raise error(
-            f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"
-        ) from refusal
-    except ValueError as refusal:  # not UTF-8, or not TOML
+        raise error(unreadable(path, refusal)) from refusal
+    except ValueError as refusal:  # not UTF-8, or not TOML, or not JSON
         raise error(f"{path.name}: {refusal}") from refusal
+
+
+def unreadable(path: Path, refusal: OSError) -> str:
+    """What is said of a data file that cannot be read."""
+    return f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"

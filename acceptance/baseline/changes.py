@@ -39,6 +39,7 @@ from acceptance.core.message import (
     SetupError,
     Term,
     Values,
+    english,
     known,
 )
 from acceptance.core.parts import ITSELF, Component, Named
@@ -82,7 +83,19 @@ def compare(baseline: MachineFacts | None, entries: Sequence[Entry]) -> Baseline
         return BaselineChanges()
     tonight = facts_of(entries)
     if tonight is None:
-        return BaselineChanges((Finding("error", "run", "no_inventory"),))
+        return BaselineChanges(
+            (
+                Finding(
+                    "error",
+                    "run",
+                    english(
+                        "no_inventory",
+                        "this run holds no inventory, so the machine's parts could not be "
+                        "compared with the baseline: run it again",
+                    ),
+                ),
+            )
+        )
     found = machine_changes(baseline, tonight)
     findings = tuple(
         Finding(
@@ -149,16 +162,37 @@ class _Pair:
             if now is None:
                 # otherwise the name belongs to another part by now
                 free = part if part not in self._now.names else None
-                told = Message("part_missing", {"part": self._then.describe(part)})
+                told = Message(
+                    english(
+                        "part_missing",
+                        "{part} is missing: it was there when the baseline was recorded "
+                        "({date})[; reported since {since}]; basis: {basis}",
+                    ),
+                    {"part": self._then.describe(part)},
+                )
                 yield from self._part("missing", part, free, told)
             elif one := self._replaced.get(part):
-                told = Message("part_replaced", {"before": one.before, "now": one.after})
+                told = Message(
+                    english(
+                        "part_replaced",
+                        "{component} is another part: {before} when the baseline was recorded "
+                        "({date}), {now} now[; reported since {since}]; basis: {basis}",
+                    ),
+                    {"before": one.before, "now": one.after},
+                )
                 yield from self._part("replaced", part, now, told)
             elif moved := self._moved(part, now):
                 yield from self._part("moved", part, now, moved, self._now.place(now) or str(now))
         for name, part in self._names.items():
             if name not in self._then.names:
-                told = Message("part_added", {"part": self._now.describe(part)})
+                told = Message(
+                    english(
+                        "part_added",
+                        "{part} was not there when the baseline was recorded ({date})[; reported "
+                        "since {since}]; basis: {basis}",
+                    ),
+                    {"part": self._now.describe(part)},
+                )
                 yield from self._part("added", part, part, told)
 
     def _part(
@@ -203,7 +237,18 @@ class _Pair:
         """
         if kind_of(part) == _NAMED_BY_SLOT:
             before = {"before": self._then.describe(part), "now": str(now)}
-            return Message("slot_changed", before) if part != now else None
+            return (
+                Message(
+                    english(
+                        "slot_changed",
+                        "{before} when the baseline was recorded ({date}) is {now} now[; reported "
+                        "since {since}]; basis: {basis}",
+                    ),
+                    before,
+                )
+                if part != now
+                else None
+            )
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
         addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
         same_slot = None not in slots and len(set(slots)) == 1
@@ -211,7 +256,14 @@ class _Pair:
             return None
         places = {"before": f"{self._then.place(part)}", "now": f"{self._now.place(now)}"}
         identity = f"{self._now.identities.get(now)}"
-        return Message("part_moved", {"identity": identity, **places})
+        return Message(
+            english(
+                "part_moved",
+                "{component} ({identity}): at {before} when the baseline was recorded ({date}), "
+                "at {now} now[; reported since {since}]; basis: {basis}",
+            ),
+            {"identity": identity, **places},
+        )
 
     def _compared(self) -> Iterator[tuple[Component, str, str]]:
         """The baseline's facts that can be compared with tonight's: (part, fact, text).
@@ -241,7 +293,20 @@ class _Pair:
                 "before": _shown(rule, name, before),
                 "now": _shown(rule, name, after),
             }
-            told = Message("machine_fact_changed" if part == ITSELF else "fact_changed", values)
+            told = Message(
+                english(
+                    "machine_fact_changed",
+                    "{fact}: {before} when the baseline was recorded ({date}), {now} now[; "
+                    "reported since {since}]; basis: {basis}",
+                )
+                if part == ITSELF
+                else english(
+                    "fact_changed",
+                    "{fact} of {component}: {before} when the baseline was recorded ({date}), "
+                    "{now} now[; reported since {since}]; basis: {basis}",
+                ),
+                values,
+            )
             yield from self._change(
                 rule, None if part == ITSELF else part, told, (then, name, after)
             )
@@ -267,7 +332,15 @@ class _Pair:
         for given, parts in found.items():
             then, part, _ = parts[0]
             versions = known(before=self._then.fact(then, given), now=self._now.fact(part, given))
-            yield self._untold("facts_incomparable", [about for _, _, about in parts], versions)
+            yield self._untold(
+                english(
+                    "facts_incomparable",
+                    "not compared with the baseline ({date}), because it was made with other "
+                    "versions[ ({before})][, now {now}]: {facts}",
+                ),
+                [about for _, _, about in parts],
+                versions,
+            )
 
     def unknown_facts(self) -> Iterator[MachineChange]:
         """Kinds of parts and facts that the baseline has and tonight's run lacks.
@@ -276,7 +349,18 @@ class _Pair:
         """
         for kind in sorted(self._then.looked - self._now.looked):
             yield from self._part(
-                "unread", Named(kind), None, Message("parts_unread", {"kind": kind})
+                "unread",
+                Named(kind),
+                None,
+                Message(
+                    english(
+                        "parts_unread",
+                        "the parts of kind {kind} could not be read in this run, and could when "
+                        "the baseline was recorded ({date})[; reported since {since}]; basis: "
+                        "{basis}",
+                    ),
+                    {"kind": kind},
+                ),
             )
         missing = []
         for part, name, _ in self._compared():
@@ -289,7 +373,13 @@ class _Pair:
             ):
                 missing.append(_about(rule, now, name))
         if missing:
-            yield self._untold("facts_unread", missing)
+            yield self._untold(
+                english(
+                    "facts_unread",
+                    "not reported in this run, so not compared with the baseline ({date}): {facts}",
+                ),
+                missing,
+            )
 
     def _untold(
         self, code: str, facts: Sequence[Term | Message], versions: Values = NO_VALUES
@@ -301,7 +391,11 @@ class _Pair:
 
 def _about(rule: ChangeRule, part: Component, name: str) -> Term | Message:
     fact = Term(rule.facts[name])
-    return fact if part == ITSELF else Message("fact_of", {"fact": fact, "part": str(part)})
+    return (
+        fact
+        if part == ITSELF
+        else Message(english("fact_of", "{fact} of {part}"), {"fact": fact, "part": str(part)})
+    )
 
 
 def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:

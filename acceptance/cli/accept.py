@@ -10,7 +10,7 @@ from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
 from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.journal.run import Run
 from acceptance.run import signature
 from acceptance.wording import words
@@ -55,6 +55,18 @@ def _signed(run: Run, key: Path, language: Language) -> bool:
         signature.sign(run, key)
     except (WordedError, OSError) as error:
         told = {"why": said(error), "run": str(run.folder), "key": str(key)}
-        cli_options.say_error(words.message(Message("run_not_signed", told), language))
+        cli_options.say_error(
+            words.message(
+                Message(
+                    english(
+                        "run_not_signed",
+                        "the run is not signed: {why}; once that is fixed, `rigproof sign {run} "
+                        "--key {key}` signs it",
+                    ),
+                    told,
+                ),
+                language,
+            )
+        )
         return False
     return True

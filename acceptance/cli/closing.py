@@ -8,8 +8,8 @@ from pathlib import Path
 
 from acceptance.cli import options, stdout
 from acceptance.core.exit_code import PASS, UNJUDGED
-from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Message
+from acceptance.core.language import Language
+from acceptance.core.message import Message, english
 from acceptance.journal import run_folder
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
@@ -33,11 +33,9 @@ def language_of(args: argparse.Namespace) -> Language:
     It is chosen first, so that an unknown language or a broken catalogue is reported before
     anything heats.
     """
-    advice.shipped()  # every report needs it
-    language = languages.choose(args.lang, os.environ)
-    for one in {ENGLISH.code, language.code}:
-        words.catalogue(one)
-    return language
+    advice.shipped()  # every report needs these
+    words.sentences()
+    return languages.choose(args.lang, os.environ)
 
 
 def output(args: argparse.Namespace) -> tuple[Language, Terminal]:
@@ -57,7 +55,12 @@ def write_ocp(run: Run, file: Path | None, code: int, language: Language) -> int
     from acceptance.reports import ocp
 
     try:
-        run_folder.write_whole(file, ocp.render(run), then=Message("ocp_again"), mode=0o644)
+        run_folder.write_whole(
+            file,
+            ocp.render(run),
+            then=Message(english("ocp_again", "rebuild it with `rigproof report RUN --ocp FILE`")),
+            mode=0o644,
+        )
     except JournalError as error:
         options.say_error(words.text(said(error), language))
         return code or UNJUDGED

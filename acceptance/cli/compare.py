@@ -10,7 +10,7 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import UserError
+from acceptance.core.message import UserError, english
 from acceptance.history import comparison, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
@@ -75,7 +75,9 @@ def _run(folder: Path) -> ComparedRun:
         return comparison.run_of(journal_run.read(folder), str(folder))
     except journal_run.UnreadableRun as error:
         raise journal_run.UnreadableRun(
-            "run_left_out", run=str(folder), why=error.message
+            english("run_left_out", "{run}: {why}: leave it out"),
+            run=str(folder),
+            why=error.message,
         ) from error
 
 

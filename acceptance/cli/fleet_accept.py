@@ -9,7 +9,7 @@ from pathlib import Path
 from acceptance.cli import options
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.fleet import acceptances, comparison, night, parquet, reader_file, verdicts
 from acceptance.fleet.night import History, Row, Standing
 from acceptance.reports.terminal import Terminal
@@ -79,14 +79,28 @@ def accept(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     places = [folder / args.name for folder in folders if (folder / args.name).is_dir()]
     if not places:
         where = ", ".join(map(str, folders))
-        raise WordedUserError("fleet_accept_unknown", machine=args.name, folders=where)
+        raise WordedUserError(
+            english(
+                "fleet_accept_unknown",
+                "{machine} has no folder with verdicts in {folders}: give the name of a machine "
+                "there",
+            ),
+            machine=args.name,
+            folders=where,
+        )
     found = verdicts.collect(folders, now, now)
     kept = kept_rows(args.nights)
     day = timedelta(days=1)
     judged = night.judge(found, [args.name], now, day, kept=kept)
     runs = failed_runs(judged.due[0], History.of(found, args.name, now, None, signed=False))
     if not runs:
-        raise WordedUserError("fleet_accept_no_fail", machine=args.name)
+        raise WordedUserError(
+            english(
+                "fleet_accept_no_fail",
+                "{machine} has no FAIL that stands, so there is nothing to accept",
+            ),
+            machine=args.name,
+        )
     path, made = acceptances.write(places[0], args.name, runs, args.reason, args.sign)
     screen.say_messages(map(made.of, runs))
     screen.path(str(path))
@@ -134,7 +148,14 @@ def show_failures(args: argparse.Namespace, screen: Terminal, language: Language
         for run, by in history.ended.items():
             acceptance = history.accepted.get(run)
             values = {"machine": history.machine, "run": run, "by": by}
-            screen.say_messages([Message("fleet_ended_by", values)])
+            screen.say_messages(
+                [
+                    Message(
+                        english("fleet_ended_by", "{machine}: the FAIL of {run} was ended by {by}"),
+                        values,
+                    )
+                ]
+            )
             if acceptance is not None:
                 screen.say_messages([acceptance[1].of(run)], indent=2)
         if troubles or unwritten is not None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from acceptance.cli import options
 from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due, kubectl, kubernetes, night, reader_file, verdicts
 from acceptance.fleet.kubernetes import Refusal
@@ -96,13 +96,31 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     for node in chosen:
         screen.say(language("submitted: {node}", node=node.name))
         if node.gpus < node.all_gpus:
-            fewer = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
+            fewer = Message(
+                english(
+                    "kubernetes_fewer",
+                    "{gpus} of its {all} GPUs can be allocated: the device plugin holds the "
+                    "others back",
+                ),
+                {"gpus": node.gpus, "all": node.all_gpus},
+            )
             told = words.message(fewer, language)
             screen.say(language("{label}: {text}", label=node.name, text=told), "yellow")
     if chosen or refused:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:
-        screen.say_messages([Message("kubernetes_no_gpu_node")], "bold yellow")
+        screen.say_messages(
+            [
+                Message(
+                    english(
+                        "kubernetes_no_gpu_node",
+                        "no node of the cluster has GPUs for this kustomization: see that the "
+                        "device plugin, or with claims the DRA driver, runs on the nodes",
+                    )
+                )
+            ],
+            "bold yellow",
+        )
     return exit_code(chosen, refused)
 
 
@@ -116,7 +134,13 @@ def _refuse_unused(args: argparse.Namespace) -> None:
     }
     option = next((name for name, is_given in given.items() if is_given), None)
     if option and not args.verdicts:
-        raise WordedUserError("kubernetes_no_verdicts", option=option)
+        raise WordedUserError(
+            english(
+                "kubernetes_no_verdicts",
+                "{option} goes by verdicts: name their folder with --verdicts FOLDER",
+            ),
+            option=option,
+        )
 
 
 def marks(

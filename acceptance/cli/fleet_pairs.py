@@ -15,7 +15,7 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.core.language import Language
 from acceptance.core.limit import MIB
-from acceptance.core.message import Message, UserError
+from acceptance.core.message import Message, UserError, english
 from acceptance.core.verdict import EXIT_CODES
 from acceptance.fleet import due, pair_tests, slurm
 from acceptance.fleet.pair_tests import Judged, NodePair, PairLimits, PairTest
@@ -178,7 +178,13 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     finally:  # after Ctrl-C too
         if args.out is not None:
             content = plain_json.render(_record(args, judged, limits, began))
-            run_folder.write_whole(args.out / FILE, content, then=Message("pairs_again"))
+            run_folder.write_whole(
+                args.out / FILE,
+                content,
+                then=Message(
+                    english("pairs_again", "make room and run `rigproof fleet pairs` again")
+                ),
+            )
     report_terminal.show(pair_report.report(judged, limits, language), screen, language)
     if args.out is not None:
         screen.path(str(args.out / FILE))

@@ -17,7 +17,7 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.fleet import night, reader_file, slurm, verdicts
 from acceptance.fleet.night import Judged, Standing
 from acceptance.fleet.slurm import Job, Node, Queued, Reservation
@@ -140,11 +140,27 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tu
 def _refuse_unused(args: argparse.Namespace) -> None:
     """Raise WordedUserError where an option is missing, or would do nothing."""
     if args.runtime != "host" and not args.image:
-        raise WordedUserError("slurm_no_image", runtime=args.runtime)
+        raise WordedUserError(
+            english(
+                "slurm_no_image", "--runtime {runtime} needs an image: give it with --image REF"
+            ),
+            runtime=args.runtime,
+        )
     if args.runtime == "host" and args.image:
-        raise WordedUserError("slurm_unused_image")
+        raise WordedUserError(
+            english(
+                "slurm_unused_image",
+                "--image is of no use with --runtime host: name the runtime that starts it "
+                "(--runtime pyxis or apptainer), or leave it out",
+            )
+        )
     if args.wait_minutes is not None and not args.wait:
-        raise WordedUserError("slurm_unused_minutes")
+        raise WordedUserError(
+            english(
+                "slurm_unused_minutes",
+                "--wait-minutes is the limit of --wait: give that too, or leave it out",
+            )
+        )
 
 
 def _job(args: argparse.Namespace) -> Job:
@@ -153,7 +169,15 @@ def _job(args: argparse.Namespace) -> Job:
     try:
         logs.mkdir(exist_ok=True)
     except OSError as error:
-        raise WordedUserError("slurm_folder", path=str(folder), why=error.strerror) from error
+        raise WordedUserError(
+            english(
+                "slurm_folder",
+                "{path} cannot be written ({why}): give a folder that every node and this user "
+                "can write to",
+            ),
+            path=str(folder),
+            why=error.strerror,
+        ) from error
     return Job(
         resources.deployment("slurm/job"),
         folder,
@@ -177,7 +201,15 @@ def _chosen(args: argparse.Namespace, reservation: Reservation | None) -> tuple[
     asked = slurm.expand(args.nodes)
     if strangers := [name for name in asked if name not in there]:
         named = None if reservation is None else reservation.name
-        raise WordedUserError("slurm_unknown_nodes", nodes=", ".join(strangers), reservation=named)
+        raise WordedUserError(
+            english(
+                "slurm_unknown_nodes",
+                "--nodes {nodes}: not among the nodes that Slurm lists[ in the reservation "
+                "{reservation}]: see `sinfo -N`",
+            ),
+            nodes=", ".join(strangers),
+            reservation=named,
+        )
     return asked
 
 
@@ -366,7 +398,14 @@ class _Fleet:
             jobs = tuple(f"{node} ({job})" for node, job in self.unfinished.items())
             tries = len(_PAUSES_S) + 1
             raise WordedError(
-                "slurm_unread", why=said(error), tries=tries, jobs=Listed(jobs) if jobs else None
+                english(
+                    "slurm_unread",
+                    "Slurm refused {tries} times in a row ({why})[; these jobs stay submitted: "
+                    "{jobs}]: call again with --wait when it answers",
+                ),
+                why=said(error),
+                tries=tries,
+                jobs=Listed(jobs) if jobs else None,
             ) from error
 
     def drain_again(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:

@@ -14,7 +14,7 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message, UserError
+from acceptance.core.message import Message, UserError, english, plural
 from acceptance.core.nearest import nearest
 from acceptance.history import baseline_file, folder, night_file, nights, noise
 from acceptance.history import export as history_export
@@ -200,8 +200,17 @@ class HistoryCommand:
 
         self._present()
         count, notices = convert.convert(self._asked.out, self._id)
-        done = Message("history_converted", {"nights": Message("nights", {"n": count})})
-        nothing = Message("nothing_to_convert", {"path": str(self._asked.out)})
+        done = Message(
+            english("history_converted", "the history is converted, with {nights}"),
+            {"nights": Message(plural("nights", "{n} night", "{n} nights"), {"n": count})},
+        )
+        nothing = Message(
+            english(
+                "nothing_to_convert",
+                "{path}: holds no history of an older rigproof; there is nothing to convert",
+            ),
+            {"path": str(self._asked.out)},
+        )
         for one in (done if count else nothing, *notices):
             self._screen.say(words.message(one, self._language))
 

@@ -6,7 +6,7 @@ import argparse
 
 from acceptance.cli import closing, options
 from acceptance.core.exit_code import PASS, UNJUDGED
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.reports.terminal import Terminal
@@ -46,5 +46,16 @@ def _from_logs(found: Run, screen: Terminal) -> bool:
     again = log_reading.read_again(found)
     screen.say_messages(again.differences, "bold red")
     counts = {"compared": again.compared, "measured": again.measured}
-    screen.say_messages([Message("logs_compared", counts)])
+    screen.say_messages(
+        [
+            Message(
+                english(
+                    "logs_compared",
+                    "{compared} of {measured} values were compared with the logs of the programs; "
+                    "the others (sensors, driver, system and disks) have no log that is read again",
+                ),
+                counts,
+            )
+        ]
+    )
     return bool(again.differences)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from acceptance.core import plain_text
 from acceptance.core.finding import Finding
 from acceptance.core.load_xid import Grade, moment_s, works_on
-from acceptance.core.message import Listed, Message, Quantity, Values, known, translatable
+from acceptance.core.message import Listed, Message, Quantity, Values, english, known, translatable
 from acceptance.core.plan import GPU_LOAD, HOST_LOAD, Plan, Session
 from acceptance.core.record import HARMFUL, Entry, Event
 from acceptance.core.spans import CheckSpans
@@ -114,7 +114,13 @@ def _with_first(finding: Finding, events: Sequence[OwnedEvent]) -> Finding:
         return finding
     after = None if first.after_s is None else Quantity(first.after_s, "s")
     about = known(after=after, meaning=translatable(first.event.meaning))
-    told = Message("first_wrong_result", about)
+    told = Message(
+        english(
+            "first_wrong_result",
+            "the first wrong result[, {after} after the check began]: {meaning}",
+        ),
+        about,
+    )
     return replace(finding, values={**finding.values, "first": told})
 
 
@@ -155,11 +161,37 @@ def _each_once(found: Sequence[Finding]) -> list[Finding]:
 def _finding(kind: Literal["fail", "error", "warn"], check: str, owned: OwnedEvent) -> Finding:
     event = owned.event
     if owned.grade is not None:
-        code = "xid_again_in_loads" if owned.grade == "fail" else "xid_in_load"
+        code = (
+            english(
+                "xid_again_in_loads",
+                "{event} on {component}[, {times} times][ (ran side by side: {beside})], in more "
+                "than one load of rigproof's own and on no equal GPU: {meaning} The card",
+            )
+            if owned.grade == "fail"
+            else english(
+                "xid_in_load",
+                "{event} on {component}[, {times} times][ (ran side by side: {beside})] during a "
+                "load of rigproof's own, which no good GPU and driver show: {meaning} Software or "
+                "card",
+            )
+        )
     elif event.kind == UNKNOWN and event.component:
-        code = "unknown_line_under_load"
+        code = english(
+            "unknown_line_under_load",
+            "the kernel logged an error of {component}[, {times} times][ (ran side by side: "
+            '{beside})] under load that rigproof does not know: "{text}"',
+        )
     else:
-        code = "event_on" if event.component else "event"
+        code = (
+            english(
+                "event_on",
+                "{event} on {component}[, {times} times][ (ran side by side: {beside})]: {meaning}",
+            )
+            if event.component
+            else english(
+                "event", "{event}[, {times} times][ (ran side by side: {beside})]: {meaning}"
+            )
+        )
     names = [event.kind, *([] if event.code is None else [str(event.code)])]
     values: Values = known(
         event=" ".join(names),

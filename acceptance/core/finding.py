@@ -15,7 +15,16 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core.limit import Limit, number
-from acceptance.core.message import Message, Quantity, Range, Text, Values, known, translatable
+from acceptance.core.message import (
+    Message,
+    Quantity,
+    Range,
+    Text,
+    Values,
+    english,
+    known,
+    translatable,
+)
 from acceptance.core.parts import Component
 from acceptance.core.past import DriftFinding, Past
 from acceptance.core.strict import Strict
@@ -121,16 +130,42 @@ class Within(_Criterion, frozen=True, tag="limit"):
         )
         if grade == "warn":
             values["usual"] = Range(limit.unit, limit.warn_low, limit.warn_high)
-            return about.finding("warn", "outside_usual", values, note)
-        code = "outside_limit"
+            return about.finding(
+                "warn",
+                english(
+                    "outside_usual",
+                    "{measurement} on {component}: measured {measured}[ ({note})], limit {limit}; "
+                    "basis: {basis} (within the limit, outside what is usual)",
+                ),
+                values,
+                note,
+            )
+        code = english(
+            "outside_limit",
+            "{measurement} on {component}: measured {measured}[ ({note})], limit {limit}; basis: "
+            "{basis}",
+        )
         for waiver in about.excuses:
             assert waiver.worst is not None  # as `excuses` promises
             bound = Quantity(waiver.worst, about.unit)
             below = limit.low is not None and value < limit.low
             if value >= waiver.worst if below else value <= waiver.worst:
                 values |= {"reason": waiver.reason, "bound": bound}
-                return about.finding("waived", "outside_limit_waived", values, note)
-            code = "worse_than_waived"
+                return about.finding(
+                    "waived",
+                    english(
+                        "outside_limit_waived",
+                        "{measurement} on {component}: measured {measured}[ ({note})], limit "
+                        "{limit}; basis: {basis}; waived: {reason} (worst accepted {bound})",
+                    ),
+                    values,
+                    note,
+                )
+            code = english(
+                "worse_than_waived",
+                "{measurement} on {component}: measured {measured}[ ({note})], limit {limit}; "
+                "basis: {basis}; worse than the waiver accepts ({bound})",
+            )
             values["bound"] = bound
         return about.finding("fail", code, values, note)
 
@@ -155,7 +190,16 @@ class Plausible(_Criterion, frozen=True, tag="plausible"):
             "least" if below else "possible": Quantity(bound, about.unit),
             "basis": translatable(limit.basis),
         }
-        return about.finding("error", "implausible", values)
+        return about.finding(
+            "error",
+            english(
+                "implausible",
+                "{measurement} on {component}: measured {measured}[, and no more than {possible} "
+                "is possible][, and no less than {least} is possible]: it proves nothing, measure "
+                "it again with another tool[; basis: {basis}]",
+            ),
+            values,
+        )
 
 
 # The values that a ratio is made of; None is one that cannot be.
@@ -189,11 +233,31 @@ class Siblings(_Criterion, frozen=True, tag="siblings"):
         if found is not None and math.isclose(found, value, rel_tol=1e-9):
             return None
         if any(values.get(name, value) is None for name in self.among):
-            return about.finding("error", "ratio_of_impossible", {"of": self.of})
-        gives = Message("no_ratio") if found is None else Quantity(found, about.unit, exact=True)
+            return about.finding(
+                "error",
+                english(
+                    "ratio_of_impossible",
+                    "{measurement} on {component} is not judged: a value of {of} that it is made "
+                    "of cannot be, which its own finding says",
+                ),
+                {"of": self.of},
+            )
+        gives = (
+            Message(english("no_ratio", "no ratio"))
+            if found is None
+            else Quantity(found, about.unit, exact=True)
+        )
         recorded = Quantity(value, about.unit, exact=True)
         told: Values = {"recorded": recorded, "of": self.of, "gives": gives}
-        return about.finding("error", "not_the_ratio", told)
+        return about.finding(
+            "error",
+            english(
+                "not_the_ratio",
+                "{measurement} on {component}: {recorded} was recorded, and the values of {of} "
+                "give {gives}: it proves nothing, run the test again",
+            ),
+            told,
+        )
 
 
 Criterion = Within | Plausible | Siblings | Past

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from acceptance.core import foreign_process, load_xid, repeat
 from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of, with_first
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.message import Message, Single, Text, Value, known
+from acceptance.core.message import Message, Single, Text, Value, english, known
 from acceptance.core.plan import REPEAT_SESSION, SESSIONS, Plan, PlannedCheck, SessionName
 from acceptance.core.record import (
     Body,
@@ -42,27 +42,49 @@ def run_findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Find
 
     `stopped` says that a user or a gate ended the run before its plan was done.
     """
-    told = [Message("gap", {"text": text}) for text in plan.gaps]
+    told = [Message(english("gap", "{text}"), {"text": text}) for text in plan.gaps]
     if not any(check.due for check in plan.checks):
-        told.append(Message("nothing_planned"))
+        told.append(
+            Message(
+                english("nothing_planned", "the plan holds no measurement, so nothing can pass")
+            )
+        )
     for session in (*SESSIONS, REPEAT_SESSION):
         told += _session_troubles(plan, session, bodies, stopped)
     told += [
-        Message("trouble", {"text": body.text})
+        Message(english("trouble", "{text}"), {"text": body.text})
         for body in bodies
         if isinstance(body, Note) and body.trouble
     ]
     if any(isinstance(body, Postponed) for body in bodies) and not was_abandoned(bodies):
-        told.append(Message("postponed_and_run"))
+        told.append(
+            Message(
+                english(
+                    "postponed_and_run",
+                    "it was put off because the machine was in use, and yet something was run",
+                )
+            )
+        )
     named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
     ids = {check.id for check in plan.checks}
-    told += [Message("check_not_in_plan", {"name": name}) for name in named if name not in ids]
+    told += [
+        Message(
+            english("check_not_in_plan", "{name} was run but is not in the plan"), {"name": name}
+        )
+        for name in named
+        if name not in ids
+    ]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
     if len(ends) != 1 or not ends[0].complete:
         why = tuple(end.detail for end in ends if not end.complete and end.detail)
-        told.append(Message("run_did_not_end", known(why=why)))
+        told.append(
+            Message(
+                english("run_did_not_end", "the run did not come to its end[: {why}]"),
+                known(why=why),
+            )
+        )
     told += [
-        Message("run_closed", {"text": body.detail})
+        Message(english("run_closed", "{text}"), {"text": body.detail})
         for body in bodies
         if isinstance(body, RunClosed)
     ]
@@ -86,10 +108,19 @@ def _session_troubles(
         or not share.issubset(body.collection)
         for body in begun
     ):
-        yield Message("session_of_another_version", {"session": session})
+        yield Message(
+            english(
+                "session_of_another_version",
+                "session {session} ran another version of rigproof than the one that made the plan",
+            ),
+            {"session": session},
+        )
     for body in done:
         if not body.complete:
-            yield Message("session_incomplete", {"session": session, "text": body.detail})
+            yield Message(
+                english("session_incomplete", "session {session} {text}"),
+                {"session": session, "text": body.detail},
+            )
     if session == REPEAT_SESSION:
         due = 1 if begun or done else 0
     else:
@@ -97,7 +128,18 @@ def _session_troubles(
     said = stopped and not begun and not done  # once, for the whole run
     if (len(begun) != due or len(done) != due) and not said:
         times = {"session": session, "began": len(begun), "ended": len(done)}
-        yield Message("session_not_once" if due else "session_not_due", times)
+        yield Message(
+            english(
+                "session_not_once",
+                "session {session} began {began} and ended {ended} times, not once",
+            )
+            if due
+            else english(
+                "session_not_due",
+                "session {session} began {began} and ended {ended} times, not never",
+            ),
+            times,
+        )
 
 
 def postponement(bodies: Sequence[Body]) -> Postponed | None:
@@ -137,17 +179,47 @@ def postponement_finding(night: Postponed, after_s: float | None = None) -> Find
     It is a skip, and a failure after too many in a row.
     """
     values: dict[str, Value] = {
-        "reasons": night.reasons or Message("no_reason"),
+        "reasons": night.reasons or Message(english("no_reason", "without a reason")),
         "in_a_row": night.in_a_row,
     }
     if night.in_a_row >= night.most:
         values["limit"] = night.most - 1
-        return Finding("fail", "run", "postponed_too_often", values, event="postponed")
+        return Finding(
+            "fail",
+            "run",
+            english(
+                "postponed_too_often",
+                "skipped {in_a_row} times in a row, because the machine was in use each time "
+                "(limit: {limit}); now: {reasons}",
+            ),
+            values,
+            event="postponed",
+        )
     values["most"] = night.most
     if after_s is None:
-        return Finding("skip", "run", "postponed", values, event="postponed")
+        return Finding(
+            "skip",
+            "run",
+            english(
+                "postponed",
+                "the machine is in use, so nothing was run ({in_a_row} in a row, {most} are a "
+                "failure): {reasons}",
+            ),
+            values,
+            event="postponed",
+        )
     values["seconds"] = round(after_s)
-    return Finding("skip", "run", "given_up", values, event="postponed")
+    return Finding(
+        "skip",
+        "run",
+        english(
+            "given_up",
+            "the machine is in use, so the night was given up after {seconds} s ({in_a_row} in a "
+            "row, {most} are a failure): {reasons}",
+        ),
+        values,
+        event="postponed",
+    )
 
 
 def fold(
@@ -231,7 +303,16 @@ def fold(
 
 def _why(stopped: Text | None, until_then: Text | None) -> tuple[Single, ...]:
     """Why a check did not finish, as far as is known, and what its loads proved before."""
-    return tuple(filter(None, [stopped, until_then and Message("proved", {"text": until_then})]))
+    return tuple(
+        filter(
+            None,
+            [
+                stopped,
+                until_then
+                and Message(english("proved", "proved until then: {text}"), {"text": until_then}),
+            ],
+        )
+    )
 
 
 def _skipped(start: RunStarted, night: Postponed, findings: Sequence[Finding]) -> Verdict:
@@ -285,18 +366,42 @@ def _check(
     for extra in (*measured, *again):
         if (extra.measurement, extra.component) not in due:
             stray = {"name": extra.measurement, "part": str(extra.component)}
-            findings.append(Finding("error", check.id, "not_in_plan", stray))
+            findings.append(
+                Finding(
+                    "error",
+                    check.id,
+                    english(
+                        "not_in_plan", "measured {name} on {part}, which the plan does not hold"
+                    ),
+                    stray,
+                )
+            )
     if not ended or any(body.outcome == "error" for body in ended):
         # One finding in place of one for each measurement that is missing for the same reason.
         findings = [finding for finding in findings if not finding.unmeasured]
     if not ended:
-        code = "did_not_finish" if began else "never_ran"
+        code = (
+            english("did_not_finish", "did not finish[: {why}]")
+            if began
+            else english("never_ran", "never ran[: {why}]")
+        )
         by_check = any(isinstance(one, Message) and one.code == "gate_not_passed" for one in why)
         kind: FindingKind = "skip" if by_check and not began else "error"
         findings.append(Finding(kind, check.id, code, known(why=why)))
     elif len(began) != 1 or len(ended) != 1:
         times = {"began": len(began), "ended": len(ended)}
-        findings.append(Finding("error", check.id, "ran_again", times))
+        findings.append(
+            Finding(
+                "error",
+                check.id,
+                english(
+                    "ran_again",
+                    "began {began} and ended {ended} times, not once: a check that has run is "
+                    "never run again",
+                ),
+                times,
+            )
+        )
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
         if body.outcome != "pass" and not waived and not repeat.is_known(body, findings):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from acceptance.core.finding import Finding
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.message import Message, Text, Values, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import LOAD_SESSIONS, PlannedCheck
 from acceptance.core.record import Entry, ForeignProcess
@@ -70,7 +70,16 @@ def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> 
             meets = use.boot == span.boot and use.since_s <= end_s and use.until_s >= begin_s
             if meets and is_disturbed(check, use.gpu):
                 values: Values = {"who": use.who, "when": _when(use, begin_s, end_s)}
-                one = Finding("error", check.id, "used_by_others", values, component=use.gpu)
+                one = Finding(
+                    "error",
+                    check.id,
+                    english(
+                        "used_by_others",
+                        "{component} was also used by {who} {when}: end it, and run again",
+                    ),
+                    values,
+                    component=use.gpu,
+                )
                 found += [one] if one not in found else []
     return found
 
@@ -78,6 +87,15 @@ def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> 
 def _when(use: GpuUse, begin_s: float, end_s: float) -> Message:
     values = {"since": round(use.since_s - begin_s)} if use.since_s > begin_s else {}
     if use.until_s >= end_s:
-        return Message("check_since", values) if values else Message("whole_check")
+        return (
+            Message(english("check_since", "from second {since} to the end of this check"), values)
+            if values
+            else Message(english("whole_check", "for the whole of this check"))
+        )
     until = {"until": round(use.until_s - begin_s)}
-    return Message("check_since_until" if values else "check_until", values | until)
+    return Message(
+        english("check_since_until", "from second {since} to second {until} of this check")
+        if values
+        else english("check_until", "from its beginning to second {until} of this check"),
+        values | until,
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -77,6 +77,24 @@ Texts = Text | tuple[Text, ...]
 NO_VALUES: Values = {}
 
 
+_Code = TypeVar("_Code", bound=str)
+
+
+def english(code: _Code, _sentence: str, /) -> _Code:
+    """A code, with its English wording beside it; `plural` where it depends on a number of things.
+
+    A part in square brackets is left out where a value in it is not known. Each code has its
+    sentence at one place. `make messages` makes the English catalogue of all of them, which
+    `acceptance.wording` reads.
+    """
+    return code
+
+
+def plural(code: _Code, _one: str, _many: str, /) -> _Code:
+    """A code, with its English wordings for one thing and for many beside it."""
+    return code
+
+
 def translatable(text: Text) -> Term | Message:
     """A text of a data file as a term, which each language translates."""
     return Term(text) if isinstance(text, str) else text
@@ -116,10 +134,21 @@ class Unmeasured(StrEnum):
     at fault, which has a finding of its own, and this was left out because of it.
     """
 
-    NOT_OFFERED = "not_offered"
-    NOT_PERMITTED = "not_permitted"
-    NO_ANSWER = "no_answer"
-    AFTER_FAULT = "after_fault"
+    NOT_OFFERED = english(
+        "not_offered",
+        "{measurement} on {component} was not measured, because this machine does not offer it: "
+        "{reason}",
+    )
+    NOT_PERMITTED = english(
+        "not_permitted",
+        "{measurement} on {component} was not measured, because rigproof may not read it: {reason}",
+    )
+    NO_ANSWER = english(
+        "no_answer",
+        "{measurement} on {component} was not measured, because it failed to answer (no waiver "
+        "covers this): {reason}",
+    )
+    AFTER_FAULT = english("after_fault", "{measurement} on {component} was not measured: {reason}")
 
     @property
     def waivable(self) -> bool:

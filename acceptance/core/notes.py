@@ -13,7 +13,7 @@ from acceptance.core.event_finding import UNKNOWN, owners_of
 from acceptance.core.evidence import ToolRan
 from acceptance.core.foreign_process import GpuUse, uses
 from acceptance.core.incident import without_duplicates
-from acceptance.core.message import Message, Value, Values, known
+from acceptance.core.message import Message, Value, Values, english, known
 from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
@@ -88,7 +88,12 @@ def event_notes(entries: Sequence[Entry]) -> Iterator[Message]:
             if span.boot == entry.boot and span.began_s <= moment <= span.ended_s:
                 name = event.kind if event.code is None else f"{event.kind} {event.code}"
                 part = None if event.component is None else str(event.component)
-                yield Message("power_step_event", known(event=name, part=part, step=span.step))
+                yield Message(
+                    english(
+                        "power_step_event", "{event}[ on {part}] came during a power step: {step}"
+                    ),
+                    known(event=name, part=part, step=span.step),
+                )
 
 
 def run_notes(entries: Sequence[Entry]) -> tuple[Message, ...]:
@@ -106,7 +111,7 @@ def _own(entries: Sequence[Entry]) -> tuple[Message, ...]:
         if note.trouble:
             continue
         if not note.progress or last.pop(spans.of(entry), None) is not None:
-            found.append(Message("note", {"text": note.text}))
+            found.append(Message(english("note", "{text}"), {"text": note.text}))
     return tuple(reversed(found))
 
 
@@ -123,7 +128,15 @@ def _unknown(entries: Sequence[Entry]) -> tuple[Message, ...]:
         and event.kind == UNKNOWN
         and owners_of(entry, event, spans, plan) is None
     )
-    return tuple(Message("unknown_line", {"text": text}) for text in texts)
+    return tuple(
+        Message(
+            english(
+                "unknown_line", "the kernel logged an error that rigproof does not know: {text}"
+            ),
+            {"text": text},
+        )
+        for text in texts
+    )
 
 
 def _uses(entries: Sequence[Entry]) -> tuple[Message, ...]:
@@ -140,5 +153,17 @@ def _use(use: GpuUse, began_s: float) -> Message:
     since = round(max(0.0, use.since_s - began_s))
     values: Values = {"gpu": str(use.gpu), "who": use.who, "since": since}
     if use.until_s == inf:
-        return Message("gpu_used_to_end", values)
-    return Message("gpu_used", {**values, "until": round(use.until_s - began_s)})
+        return Message(
+            english(
+                "gpu_used_to_end",
+                "{gpu} was also used by {who} from second {since} of the run to its end",
+            ),
+            values,
+        )
+    return Message(
+        english(
+            "gpu_used",
+            "{gpu} was also used by {who} from second {since} of the run to second {until}",
+        ),
+        {**values, "until": round(use.until_s - began_s)},
+    )

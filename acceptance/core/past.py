@@ -15,6 +15,8 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.core.message import english
+
 DriftSeverity = Literal["fail", "warn"]
 # Step: beyond the variation from night to night. Slope: a level that moved too slowly to show from
 # one night to the next. Noise: values scatter more than before. Counter: it grew too fast. Changed:
@@ -181,12 +183,34 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
         A value that is not finite fails.
         """
         if not math.isfinite(value):
-            found = DriftFinding("fail", "step", "not_finite_for_past", self, unit, value)
+            found = DriftFinding(
+                "fail",
+                "step",
+                english(
+                    "not_finite_for_past",
+                    "{measurement} on {component} is no finite number that could be compared with "
+                    "its past",
+                ),
+                self,
+                unit,
+                value,
+            )
             return DriftJudgement((found,), outside=True)
         if self.counter is not None:
             return _judge_counter(unit, self, self.counter, value)
         # Noise by itself proves no loss, so it never fails.
-        noise = DriftFinding("warn", "noise", "noise_grew", self, unit, value)
+        noise = DriftFinding(
+            "warn",
+            "noise",
+            english(
+                "noise_grew",
+                "{measurement} on {component}: its noise has grown: one deviation of the last "
+                "{nights} is {now}, and was {before} before; basis: {basis}",
+            ),
+            self,
+            unit,
+            value,
+        )
         more = () if self.grown is None else (noise,)
         beyond = self._beyond(value)
         if not beyond:
@@ -194,7 +218,21 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
         stayed = repeated is None or not math.isfinite(repeated) or bool(self._beyond(repeated))
         kind, why = _weight(self, stayed)
         what = _what(self, beyond[0], stayed)
-        found = DriftFinding(kind, what, "drifted", self, unit, value, repeated, beyond, why)
+        found = DriftFinding(
+            kind,
+            what,
+            english(
+                "drifted",
+                "{measurement} on {component}: measured {measured}[, {again} at the repeat]: "
+                "{how}; {why}; basis: {basis}",
+            ),
+            self,
+            unit,
+            value,
+            repeated,
+            beyond,
+            why,
+        )
         return DriftJudgement((found, *more), stayed, not stayed, repeated is None)
 
     def _beyond(self, value: float) -> tuple[Reference, ...]:
@@ -225,8 +263,12 @@ def _weight(past: Past, stayed: bool) -> tuple[DriftSeverity, DriftReason]:
     if stayed and past.before:
         return "fail", "second_night"
     if past.off + 1 >= past.off_fails:
-        return "fail", "strayed_again"
-    return "warn", "first_night" if stayed else "within_again"
+        return "fail", english(
+            "strayed_again", "{nights} of the last {of} strayed, this one included"
+        )
+    return "warn", english(
+        "first_night", "the first night: another one like it, and it fails"
+    ) if stayed else english("within_again", "the repeat was within")
 
 
 def _few(unit: str, past: Past, value: float) -> tuple[DriftFinding, ...]:
@@ -234,7 +276,11 @@ def _few(unit: str, past: Past, value: float) -> tuple[DriftFinding, ...]:
     if past.few is None or not past.few.bounds.beyond(value):
         return ()
     what: DriftKind = "step" if past.decides else "changed"
-    why: DriftReason = "too_few_nights" if past.decides else "worse_side_unknown"
+    why: DriftReason = (
+        english("too_few_nights", "too few nights came before for more than a warning")
+        if past.decides
+        else english("worse_side_unknown", "nothing tells whether this is for the worse")
+    )
     return (DriftFinding("warn", what, "drifted", past, unit, value, beyond=("few",), why=why),)
 
 
@@ -248,9 +294,26 @@ def _judge_counter(
         return DriftJudgement()
     at_once = counter.most is not None and grown > counter.most
     again = counter.repeats and (past.before or past.off + 1 >= past.off_fails)
-    strayed: DriftReason = "second_night" if past.before else "strayed"
+    strayed: DriftReason = (
+        english("second_night", "the second night running")
+        if past.before
+        else english("strayed", "{nights} of the last {of} strayed")
+    )
     kind: DriftSeverity = "fail" if at_once or again else "warn"
-    code = "counter_set_back" if back else "counter_grew"
+    code = (
+        english(
+            "counter_set_back",
+            "{measurement} on {component}: measured {measured}: grew by {grown} within {days}, "
+            "set back from {stood}, allowed {allowed}[, fails above {most}][; {why}]; basis: "
+            "{basis}",
+        )
+        if back
+        else english(
+            "counter_grew",
+            "{measurement} on {component}: measured {measured}: grew by {grown} within {days}, "
+            "from {stood}, allowed {allowed}[, fails above {most}][; {why}]; basis: {basis}",
+        )
+    )
     why = strayed if again else None
     found = DriftFinding(kind, "counter", code, past, unit, value, why=why, grown=grown)
     return DriftJudgement((found,), outside=True)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from acceptance.core.finding import Criterion, Plausible, Siblings, Waiver, Within
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.machine_facts import MachineFacts
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, english
 from acceptance.core.parts import Component
 from acceptance.core.past import Past
 
@@ -220,13 +220,13 @@ class Reduction(msgspec.Struct, frozen=True):
             "own": f"{round(self.own, 2):g}",
             "unit": self.unit,
         }
-        return Message("load_shortened", values)
+        return Message(english("load_shortened", "{load} {planned} of {own} {unit}"), values)
 
 
 def reductions_message(reductions: Sequence[Reduction]) -> Message:
     """All loads that are less in a list: the first few, and how many more."""
     loads = Listed.first([one.message for one in reductions], MOST_LOADS)
-    return Message("loads_shortened", {"loads": loads})
+    return Message(english("loads_shortened", "{loads}"), {"loads": loads})
 
 
 class Plan(msgspec.Struct, frozen=True):

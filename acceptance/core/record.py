@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message, Text, Texts, Unmeasured, Value
+from acceptance.core.message import Message, Text, Texts, Unmeasured, Value, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import LimitSet, Plan, SessionName
 
@@ -199,8 +199,15 @@ class ForeignProcess(Body, frozen=True, tag="foreign-process"):
         if self.command:
             return self.command
         if self.memory_bytes is None:
-            return Message("gpu_memory_part_of_nobody")
-        return Message("gpu_memory_of_nobody", _size(self.memory_bytes))
+            return Message(
+                english(
+                    "gpu_memory_part_of_nobody", "a part of its memory that no listed process holds"
+                )
+            )
+        return Message(
+            english("gpu_memory_of_nobody", "{size} of its memory that no listed process holds"),
+            _size(self.memory_bytes),
+        )
 
 
 class GpuUser(Body, frozen=True, tag="gpu-user"):
@@ -235,8 +242,10 @@ def process(pid: int, command: str | None, memory_bytes: int | None) -> Message:
     """A process on a GPU: its command, its process id, and its share of the GPU's memory."""
     held: dict[str, Value] = {"pid": pid, **_size(memory_bytes)}
     if not command:
-        return Message("unnamed_process", held)
-    return Message("process", {"command": command, **held})
+        return Message(english("unnamed_process", "a process (process {pid}[, {size}])"), held)
+    return Message(
+        english("process", "{command} (process {pid}[, {size}])"), {"command": command, **held}
+    )
 
 
 def _size(memory_bytes: int | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from acceptance.core.finding import DRIFT, Finding, FindingKind
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.plan import REPEAT_SESSION, segment_of
 from acceptance.core.record import CheckEnded, CheckStarted, Entry
 from acceptance.core.verdict import Judgement
@@ -49,13 +49,27 @@ def repeat_findings(
     ended = [body for body in own if isinstance(body, CheckEnded)]
     if len(began) > 1 or len(ended) > 1 or (ended and not began):
         times = {"began": len(began), "ended": len(ended)}
-        yield Finding("error", check, "repeat_ran_again", times)
+        yield Finding(
+            "error",
+            check,
+            english(
+                "repeat_ran_again", "the repeat began {began} and ended {ended} times, not once"
+            ),
+            times,
+        )
     elif began and not ended:
-        yield Finding("error", check, "repeat_did_not_finish")
+        yield Finding("error", check, english("repeat_did_not_finish", "the repeat did not finish"))
     for body in ended:
         if body.outcome in ("fail", "error") and not is_known(body, known):
-            told = body.message or Message("ended_as", {"outcome": body.outcome})
-            yield Finding(body.outcome, check, "repeat_ended", {"text": told})
+            told = body.message or Message(
+                english("ended_as", "ended as {outcome}"), {"outcome": body.outcome}
+            )
+            yield Finding(
+                body.outcome,
+                check,
+                english("repeat_ended", "at the repeat: {text}"),
+                {"text": told},
+            )
 
 
 def is_known(ended: CheckEnded, known: Sequence[Finding]) -> bool:
@@ -76,13 +90,23 @@ def end_of(ended: CheckEnded) -> Finding:
     """What the session itself said at the end of a check that did not pass."""
     if not ended.message:
         said = {"outcome": ended.outcome}
-        return Finding(_ending(ended), ended.check, "ended_without_reason", said)
+        return Finding(
+            _ending(ended),
+            ended.check,
+            english("ended_without_reason", "ended as {outcome} without saying why"),
+            said,
+        )
     told = ended.message if isinstance(ended.message, tuple) else (ended.message,)
-    return Finding(_ending(ended), ended.check, "ended", {"text": functools.reduce(_below, told)})
+    return Finding(
+        _ending(ended),
+        ended.check,
+        english("ended", "{text}"),
+        {"text": functools.reduce(_below, told)},
+    )
 
 
 def _below(first: Text, line: Text) -> Text:
-    return Message("line_below", {"line": first, "next": line})
+    return Message(english("line_below", "{line}\n{next}"), {"line": first, "next": line})
 
 
 def _ending(ended: CheckEnded) -> FindingKind:

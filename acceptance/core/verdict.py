@@ -21,7 +21,7 @@ from acceptance.core.finding import (
     Within,
 )
 from acceptance.core.machine_facts import KnownChange
-from acceptance.core.message import NO_VALUES, Message, Text, Unmeasured, known
+from acceptance.core.message import NO_VALUES, Message, Text, Unmeasured, english, known
 from acceptance.core.parts import Component
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due, PlannedCheck, Reduction, Scope, Session, matches_patterns
@@ -130,7 +130,17 @@ def judge_due(
             noted = about._replace(note=body.note)
             findings += _judge_value(due, noted, body.value, values_of)
     for again in filter(lambda told: len(told) > 1, (measured, repeated)):
-        findings.append(about.finding("error", "measured_again", {"times": len(again)}))
+        findings.append(
+            about.finding(
+                "error",
+                english(
+                    "measured_again",
+                    "{measurement}[ on {component}] was measured {times} times in one run: one "
+                    "value of each is due",
+                ),
+                {"times": len(again)},
+            )
+        )
     worst, later = _worst_of(due, first), _worst_of(due, second)
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None
@@ -179,9 +189,23 @@ def _finite(about: About, values: Sequence[Measured], findings: list[Finding]) -
     for body in values:
         if body.unit != about.unit:
             told = {"unit": body.unit, "due": about.unit}
-            findings.append(about.finding("error", "wrong_unit", told))
+            findings.append(
+                about.finding(
+                    "error",
+                    english("wrong_unit", "{measurement} came in {unit}, not in {due}"),
+                    told,
+                )
+            )
         elif body.value is None or not math.isfinite(body.value):
-            findings.append(about.finding("error", "not_finite", known(why=body.note or None)))
+            findings.append(
+                about.finding(
+                    "error",
+                    english(
+                        "not_finite", "{measurement} on {component} is no finite number[: {why}]"
+                    ),
+                    known(why=body.note or None),
+                )
+            )
         else:
             finite.append(body)
     return finite
@@ -237,19 +261,37 @@ def _unmeasured(
     ]
     body = next((one for one in own if not _may_be_waived(one)), own[0] if own else None)
     if body is None:
-        error = replace(about.finding("error", "not_measured", NO_VALUES), unmeasured=True)
+        error = replace(
+            about.finding(
+                "error",
+                english("not_measured", "{measurement} on {component} was not measured"),
+                NO_VALUES,
+            ),
+            unmeasured=True,
+        )
         return Judgement(due, None, None, None, (error,))
     for waiver in waivers if _may_be_waived(body) else ():
         named = (about.check, body.follows or about.check)
         if waiver.skip is not None and any(covers(waiver, one, due) for one in named):
             why = None if body.why is None else body.why.value
             values = known(reason=body.reason, waived=waiver.reason, why=why)
-            waived = about.finding("waived", "skip_waived", values)
+            waived = about.finding(
+                "waived",
+                english(
+                    "skip_waived",
+                    "{measurement} on {component} was not measured: {reason}; waived: {waived}",
+                ),
+                values,
+            )
             return Judgement(
                 due, None, None, None, (waived,), skipped=True, waived=True, unmeasured=body.why
             )
     kind: FindingKind = "error" if body.why is Unmeasured.NO_ANSWER else "skip"
-    code = "skipped" if body.why is None else body.why.value
+    code = (
+        english("skipped", "{measurement} on {component} was not measured: {reason}")
+        if body.why is None
+        else body.why.value
+    )
     found = about.finding(kind, code, {"reason": body.reason})
     return Judgement(due, None, None, None, (found,), unmeasured=body.why)
 

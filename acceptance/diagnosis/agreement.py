@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.message import Listed, Message, Values
+from acceptance.core.message import Listed, Message, Values, english
 from acceptance.core.parts import Component
 
 ProductKey = tuple[str, str]  # format and shape
@@ -66,14 +66,28 @@ def _unlike(model: str, group: Mapping[Component, ProductDigests]) -> Message | 
     libraries = {one.library for one in group.values()}
     if len(libraries) > 1:
         named = tuple(f"{name} {one.library}" for name, one in group.items())
-        return Message("libraries_differ", {"model": model, "libraries": Listed(named)})
+        return Message(
+            english(
+                "libraries_differ",
+                "equal GPUs ({model}) ran with different libraries, so their results cannot be "
+                "compared: {libraries}",
+            ),
+            {"model": model, "libraries": Listed(named)},
+        )
     every = set().union(*(one.rows for one in group.values()))
     if any(set(one.rows) != every for one in group.values()):
         made = tuple(
             f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}"
             for name, one in group.items()
         )
-        return Message("products_differ", {"model": model, "products": made})
+        return Message(
+            english(
+                "products_differ",
+                "equal GPUs ({model}) did not make the same products, so their results cannot be "
+                "compared: {products}",
+            ),
+            {"model": model, "products": made},
+        )
     return None
 
 
@@ -92,11 +106,15 @@ def _outliers(
         if tied or own != best:
             other = second if own == best else best
             place = 0 if own[0] != other[0] else 1
-            than = Message("another_has", {"digest": other[place]})
+            than = Message(english("another_has", "another has {digest}"), {"digest": other[place]})
             if not tied:
                 values: Values = {"most": most, "of": len(group), "digest": best[place]}
-                than = Message("most_have", values)
-            code = "result_differs" if place else "inputs_differ"
+                than = Message(english("most_have", "{most} of {of} have {digest}"), values)
+            code = (
+                english("result_differs", "{product}: result {own}, {others}")
+                if place
+                else "inputs_differ"
+            )
             about: Values = {"product": " ".join(key), "own": own[place], "others": than}
             found[name] = Message(code, about)
     return found

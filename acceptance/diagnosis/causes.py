@@ -15,7 +15,7 @@ from typing import Literal
 
 from acceptance.core.advice import Condition, LikelyCause, Side, Whose
 from acceptance.core.finding import Finding
-from acceptance.core.message import Listed, Message, Value
+from acceptance.core.message import Listed, Message, Value, english
 from acceptance.core.parts import (
     CPU,
     MACHINE,
@@ -691,16 +691,42 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             "means_address_line", other=("means_memory_bit", "means_one_bit_once")
         ),
         "copy_lost": _note("means_lost_copies", other=("means_copies",)),
-        "inputs_differ": _note("inputs_differ", other=("result_differs",)),
-        "persistent": _note("digest_persistent", other=("digest_transient",)),
+        "inputs_differ": _note(
+            english("inputs_differ", "{product}: inputs {own}, {others}"), other=("result_differs",)
+        ),
+        "persistent": _note(
+            english(
+                "digest_persistent",
+                "persistent: {difference}; run again alone, it gave the same bits",
+            ),
+            other=("digest_transient",),
+        ),
         "transient": _note(
             "digest_transient", other=("digest_persistent", "digest_persistent_of_two")
         ),
         "either_of_two": _note(
-            "digest_persistent_of_two", other=("digest_persistent", "digest_transient")
+            english(
+                "digest_persistent_of_two",
+                "persistent: {difference}; each gave its own bits again, so one of them computes "
+                "wrongly every time: the baseline or another equal GPU tells which",
+            ),
+            other=("digest_persistent", "digest_transient"),
         ),
-        "slow_card": _note("slow_path_card", other=("slow_path_link",)),
-        "slow_link": _note("slow_path_link", other=("slow_path_card",)),
+        "slow_card": _note(
+            english(
+                "slow_path_card",
+                "points to {card}: its paths to all others are slow too[; tried again: {tried}]",
+            ),
+            other=("slow_path_link",),
+        ),
+        "slow_link": _note(
+            english(
+                "slow_path_link",
+                "points to what joins {first} and {second} ({link}): their paths to other GPUs "
+                "are not all slow[; tried again: {tried}]",
+            ),
+            other=("slow_path_card",),
+        ),
         "peer_access_switched_off": _note("transport_cause_setting"),
         "through_network": _note("transport_net", other=_WAYS),
         "held_back": _one_of(

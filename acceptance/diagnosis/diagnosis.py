@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from acceptance.core.message import Listed, Message, Text, Values, known
+from acceptance.core.message import Listed, Message, Text, Values, english, known, plural
 from acceptance.diagnosis import ring_pattern
 from acceptance.diagnosis.ring_pattern import right_moments_of
 from acceptance.diagnosis.signature import GpuHeat, Kind, Signature, flat, vram_signature
@@ -31,27 +31,111 @@ from acceptance.loads.miscompare import (
 Diagnosable = WrongProduct | ChangedInputs | LapMismatch | WrongReference | WrongCopy | WrongMemory
 
 _MEANS: Mapping[Kind, Message] = {
-    Kind.INPUTS: Message("means_inputs"),
-    Kind.REPEATABLE: Message("means_repeatable"),
-    Kind.UNREPEATABLE: Message("means_unrepeatable"),
-    Kind.MEMORY_BIT: Message("means_memory_bit"),
-    Kind.ONE_BIT_ONCE: Message("means_one_bit_once"),
-    Kind.SCATTERED_BITS: Message("means_scattered_bits"),
-    Kind.ADDRESS_LINE: Message("means_address_line"),
-    Kind.DATAPATH: Message("means_datapath"),
-    Kind.NOT_A_NUMBER: Message("means_not_a_number"),
-    Kind.READ_BACK_RIGHT: Message("means_read_back_right"),
-    Kind.COPIES: Message("means_copies"),
-    Kind.LOST_COPIES: Message("means_lost_copies"),
-    Kind.MANY: Message("means_many"),
-    Kind.THERMAL: Message("means_thermal"),
+    Kind.INPUTS: Message(
+        english(
+            "means_inputs",
+            "the memory that holds the operands changed: bad memory of the GPU, and every product "
+            "after it proves nothing of the chip; look at row remapping and ECC, and run the vram "
+            "load",
+        )
+    ),
+    Kind.REPEATABLE: Message(
+        english(
+            "means_repeatable",
+            "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no "
+            "passing one: run again with another driver; if it stays, replace the card",
+        )
+    ),
+    Kind.UNREPEATABLE: Message(
+        english(
+            "means_unrepeatable",
+            "a result that changes between two makings of it: unsteady power, clocks or heat, or "
+            "memory that forgets: run longer",
+        )
+    ),
+    Kind.MEMORY_BIT: Message(
+        english(
+            "means_memory_bit",
+            "a cell of the memory that is stuck: ECC that is off or exhausted lets it through; "
+            "replace the card",
+        )
+    ),
+    Kind.ONE_BIT_ONCE: Message(
+        english(
+            "means_one_bit_once",
+            "a transient in memory or datapath, of which one alone proves no defect of a part: "
+            "run longer; if it comes back, compare places and bits",
+        )
+    ),
+    Kind.SCATTERED_BITS: Message(
+        english(
+            "means_scattered_bits",
+            "single bits at ever other places: marginal memory, clock or supply; without "
+            "overclocking and with other power cables, run again",
+        )
+    ),
+    Kind.ADDRESS_LINE: Message(
+        english(
+            "means_address_line",
+            "an address line of the memory, or what spreads addresses over its channels: words "
+            "are stored or fetched elsewhere; replace the card",
+        )
+    ),
+    Kind.DATAPATH: Message(
+        english(
+            "means_datapath",
+            "one unit of the chip, a lane or a line of a bus is wrong: replace the card if it is "
+            "so without overclocking",
+        )
+    ),
+    Kind.NOT_A_NUMBER: Message(
+        english(
+            "means_not_a_number",
+            "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
+        )
+    ),
+    Kind.READ_BACK_RIGHT: Message(
+        english(
+            "means_read_back_right",
+            "what is stored is right and was read or compared wrong: the way from memory, or a "
+            "cache",
+        )
+    ),
+    Kind.COPIES: Message(
+        english(
+            "means_copies",
+            "the link changes data on its way: reseat the card, leave the riser out, look at PCIe "
+            "replays and AER or NVLink errors",
+        )
+    ),
+    Kind.LOST_COPIES: Message(
+        english(
+            "means_lost_copies",
+            "what is written goes nowhere; to a peer, access was granted that does not work: a VM "
+            "that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
+        )
+    ),
+    Kind.MANY: Message(
+        english(
+            "means_many",
+            "no single place or bit explains it: look at power, heat and clocks first, then at "
+            "memory with the vram load",
+        )
+    ),
+    Kind.THERMAL: Message(
+        english(
+            "means_thermal",
+            "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, then "
+            "clocks; if it is cool by the sheet, replace the card",
+        )
+    ),
 }
 _BESIDE: Mapping[type, Message] = {
-    WrongProduct: Message("beside_products"),
-    LapMismatch: Message("beside_later_products"),
-    WrongReference: Message("beside_first_products"),
-    WrongCopy: Message("beside_copies"),
-    WrongMemory: Message("beside_passes"),
+    WrongProduct: Message(english("beside_products", "products")),
+    LapMismatch: Message(english("beside_later_products", "products of later laps")),
+    WrongReference: Message(english("beside_first_products", "first products")),
+    WrongCopy: Message(english("beside_copies", "copies")),
+    WrongMemory: Message(english("beside_passes", "passes over the memory")),
 }
 
 
@@ -79,15 +163,40 @@ def diagnose(
     read of a fact is named in the diagnosis.
     """
     if not facts:
-        return Diagnosis(Kind.UNKNOWN, Message("nothing_wrong_told"))
+        return Diagnosis(
+            Kind.UNKNOWN,
+            Message(
+                english(
+                    "nothing_wrong_told", "nothing wrong was told of, so there is nothing to say"
+                )
+            ),
+        )
     wrong: list[Diagnosable] = []
     for number, fact in enumerate(facts, start=1):
         if not isinstance(fact, Diagnosable):
             why = {"why": _unclear(fact)}
             if len(facts) == 1:
-                return Diagnosis(Kind.UNKNOWN, Message("looks_unknown", why))
+                return Diagnosis(
+                    Kind.UNKNOWN,
+                    Message(
+                        english(
+                            "looks_unknown",
+                            "the wrong result cannot be matched with a signature: {why}",
+                        ),
+                        why,
+                    ),
+                )
             values = {"number": number, "of": len(facts), **why}
-            return Diagnosis(Kind.UNKNOWN, Message("looks_of_one_unknown", values))
+            return Diagnosis(
+                Kind.UNKNOWN,
+                Message(
+                    english(
+                        "looks_of_one_unknown",
+                        "wrong result {number} of {of} cannot be matched with a signature: {why}",
+                    ),
+                    values,
+                ),
+            )
         wrong.append(fact)
     found = _signature(list(zip_longest(wrong, heat[: len(wrong)])), right)
     told = known(
@@ -96,7 +205,12 @@ def diagnose(
         beside=_others(wrong, found.of),
         means=_MEANS[found.kind],
     )
-    return Diagnosis(found.kind, Message("diagnosis", told))
+    return Diagnosis(
+        found.kind,
+        Message(
+            english("diagnosis", "{looks}: {evidence}[; beside it {beside}]. Usually {means}"), told
+        ),
+    )
 
 
 def right_moments(facts: Sequence[WrongResult]) -> tuple[float, ...]:
@@ -113,7 +227,13 @@ def _unclear(fact: WrongResult) -> Text:
     """Why a wrong result that is of no kind for a diagnosis cannot be judged."""
     if isinstance(fact, UnreadMiscompare):
         return flat(fact.reason) if isinstance(fact.reason, str) else fact.reason
-    return Message("check_undiagnosed", {"check": repr(fact.check)})
+    return Message(
+        english(
+            "check_undiagnosed",
+            "its check is {check}, which is none of a burn or of the memory test",
+        ),
+        {"check": repr(fact.check)},
+    )
 
 
 def _signature(
@@ -142,33 +262,64 @@ def _inputs(wrong: Sequence[ChangedInputs]) -> Signature:
     first, *others = (flat(name) for name in dict.fromkeys(one.operand for one in wrong))
     names: Text = first
     for name in others:
-        names = Message("and_operand", {"first": names, "next": name})
+        names = Message(
+            english("and_operand", "{first} and {next}"), {"first": names, "next": name}
+        )
     digests = {"expected": flat(wrong[0].expected), "got": flat(wrong[0].got)}
-    evidence = Message("inputs_evidence", {"operands": names, **digests})
-    return Signature(Kind.INPUTS, Message("inputs_changed"), evidence, ChangedInputs)
+    evidence = Message(
+        english(
+            "inputs_evidence", "operand {operands}, digest {expected} at the start and {got} now"
+        ),
+        {"operands": names, **digests},
+    )
+    return Signature(
+        Kind.INPUTS,
+        Message(english("inputs_changed", "The inputs themselves changed")),
+        evidence,
+        ChangedInputs,
+    )
 
 
 def _references(wrong: Sequence[WrongReference]) -> Signature:
     first = wrong[0]
     whole = first.check == "whole"
     evidence = known(
-        elements=Message("elements_of", {"n": first.elements, "shape": _shape(first.shape)}),
+        elements=Message(
+            plural("elements_of", "{n} element of {shape}", "{n} elements of {shape}"),
+            {"n": first.elements, "shape": _shape(first.shape)},
+        ),
         rows=first.rows,
-        against=Message("by_whole_numbers" if whole else "by_doubles"),
+        against=Message(
+            english("by_whole_numbers", "exact whole numbers give")
+            if whole
+            else english("by_doubles", "float64 gives")
+        ),
         nan=first.nan or None,
         infinite=first.infinite or None,
         first=tuple(_place(one) for one in first.first[:1]),
     )
     return Signature(
         Kind.REPEATABLE,
-        Message("first_product_wrong", {"checks": len(wrong)}),
-        Message("references_evidence", evidence),
+        Message(
+            english(
+                "first_product_wrong", "The first product is wrong already ({checks} of its checks)"
+            ),
+            {"checks": len(wrong)},
+        ),
+        Message(
+            english(
+                "references_evidence",
+                "{elements} ({rows} rows were checked) are not what {against}[, {nan} NaN][, "
+                "{infinite} infinite][, first {first}]",
+            ),
+            evidence,
+        ),
         WrongReference,
     )
 
 
 def _shape(told: str | None) -> Text:
-    return flat(told) if told else Message("a_product")
+    return flat(told) if told else Message(english("a_product", "a product"))
 
 
 def _place(wrong: CopiedWord | WrongValue) -> Message:
@@ -177,10 +328,19 @@ def _place(wrong: CopiedWord | WrongValue) -> Message:
     if wrong.expected is not None:
         values = {"got": flat(f"{wrong.got}"), "expected": flat(wrong.expected)}
     if isinstance(wrong, CopiedWord):
-        return Message("place_word", {"word": wrong.word, **values})
+        return Message(
+            english("place_word", "word {word}[: {got} for {expected}]"),
+            {"word": wrong.word, **values},
+        )
     if len(wrong.index) == 1:
-        return Message("place_row", {"row": wrong.index[0], **values})
-    return Message("place_element", {"element": f"{list(wrong.index)}", **values})
+        return Message(
+            english("place_row", "row {row}[: {got} for {expected}]"),
+            {"row": wrong.index[0], **values},
+        )
+    return Message(
+        english("place_element", "element {element}[: {got} for {expected}]"),
+        {"element": f"{list(wrong.index)}", **values},
+    )
 
 
 def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
@@ -194,8 +354,20 @@ def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -
     )
     return Signature(
         Kind.UNREPEATABLE,
-        Message("later_lap_differs"),
-        Message("laps_evidence", evidence),
+        Message(
+            english(
+                "later_lap_differs",
+                "The same product of the same inputs came out differently in a later lap",
+            )
+        ),
+        Message(
+            english(
+                "laps_evidence",
+                "{shape} gave digest {expected} first and {got} later, {times} times[; {products} "
+                "products were reported wrong by comparison with it]",
+            ),
+            evidence,
+        ),
         LapMismatch,
     )
 
@@ -206,14 +378,45 @@ def _copies(wrong: Sequence[WrongCopy]) -> Signature:
     evidence = known(
         words=sum(one.words for one in wrong),
         copies=len(wrong),
-        ways=Listed(tuple(Message("copy_on", {"check": one, "component": on}) for one, on in ways)),
+        ways=Listed(
+            tuple(
+                Message(
+                    english("copy_on", "{check} on {component}"), {"check": one, "component": on}
+                )
+                for one, on in ways
+            )
+        ),
         first=tuple(_place(one) for one in wrong[0].first[:1]),
     )
     if all(one.words and one.words == one.unwritten for one in wrong):
-        told = Message("lost_evidence", evidence)
-        return Signature(Kind.LOST_COPIES, Message("copy_never_arrived"), told, WrongCopy)
-    told = Message("copies_evidence", evidence | known(lost=lost or None))
-    return Signature(Kind.COPIES, Message("changed_in_copy"), told, WrongCopy)
+        told = Message(
+            english(
+                "lost_evidence",
+                "{words} words still hold what lay there before, copies: {copies} ({ways})[, "
+                "first {first}]",
+            ),
+            evidence,
+        )
+        return Signature(
+            Kind.LOST_COPIES,
+            Message(english("copy_never_arrived", "The copy never arrived")),
+            told,
+            WrongCopy,
+        )
+    told = Message(
+        english(
+            "copies_evidence",
+            "{words} words[, {lost} of which still hold what lay there before], copies: {copies} "
+            "({ways})[, first {first}]",
+        ),
+        evidence | known(lost=lost or None),
+    )
+    return Signature(
+        Kind.COPIES,
+        Message(english("changed_in_copy", "Data changed while it was copied")),
+        told,
+        WrongCopy,
+    )
 
 
 def _others(wrong: Sequence[Diagnosable], of: type) -> Listed | None:
@@ -225,7 +428,9 @@ def _others(wrong: Sequence[Diagnosable], of: type) -> Listed | None:
         kind: sum(isinstance(one, kind) for one in wrong) for kind in _BESIDE if kind is not of
     }
     parts = tuple(
-        Message("wrong_beside", {"count": count, "what": _BESIDE[kind]})
+        Message(
+            english("wrong_beside", "{count} wrong {what}"), {"count": count, "what": _BESIDE[kind]}
+        )
         for kind, count in counts.items()
         if count
     )

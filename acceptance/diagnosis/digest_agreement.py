@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.message import Listed, Message, Values, known
+from acceptance.core.message import Listed, Message, Values, english, known
 from acceptance.core.parts import Component
 from acceptance.loads.miscompare import DifferingRun, DigestDifference, DigestFormat, DigestPart
 from acceptance.loads.train import digest_log
@@ -68,7 +68,10 @@ def _unlike(model: str, group: Runs) -> Message | None:
         return None
     named = tuple(
         Message(
-            "training_versions",
+            english(
+                "training_versions",
+                "{gpu} {library}, cuBLAS {cublas}, {multiprocessors} multiprocessors",
+            ),
             {
                 "gpu": str(name),
                 "library": one.library,
@@ -171,14 +174,27 @@ def _attributed(one: Suspect, runs: Runs, again: Runs) -> Message:
     where = _where(one.format, first.step, first.part, first.tensor, first.kind, first.bit)
     majority: Values = {} if one.tied else {"most": one.most, "of": one.of}
     difference = Message(
-        "digest_difference", {"where": where, "beside": str(one.beside), **majority}
+        english("digest_difference", "{where}, beside {beside}[, as {most} of {of} have it]"),
+        {"where": where, "beside": str(one.beside), **majority},
     )
     values: Values = {"difference": difference}
     match _repeats(one, runs, again):
         case None:
-            return Message("digest_unexplained", values)
+            return Message(
+                english(
+                    "digest_unexplained",
+                    "{difference}; its run alone did not end, so whether it repeats them is "
+                    "unknown",
+                ),
+                values,
+            )
         case False:
-            return Message("digest_transient", values)
+            return Message(
+                english(
+                    "digest_transient", "transient: {difference}; it does not repeat its own bits"
+                ),
+                values,
+            )
     return Message("digest_persistent_of_two" if one.tied else "digest_persistent", values)
 
 
@@ -197,27 +213,35 @@ def _where(
         "place": _place(part, tensor),
         "kind": _kind(kind, bit),
     }
-    return Message("digest_where", values)
+    return Message(
+        english("digest_where", "{format} from step {step} on, first {place}, {kind}"), values
+    )
 
 
 def _place(part: DigestPart, tensor: str) -> Message:
     match part:
         case "loss":
-            return Message("digest_in_loss")
+            return Message(english("digest_in_loss", "in the loss"))
         case "gradient":
-            return Message("digest_in_gradient", {"tensor": tensor})
+            return Message(
+                english("digest_in_gradient", "in the gradient of {tensor}"), {"tensor": tensor}
+            )
         case "weight":
-            return Message("digest_in_weight", {"tensor": tensor})
-    return Message("digest_in_moment", {"tensor": tensor})
+            return Message(
+                english("digest_in_weight", "in the weights {tensor}"), {"tensor": tensor}
+            )
+    return Message(english("digest_in_moment", "in a moment of {tensor}"), {"tensor": tensor})
 
 
 def _kind(kind: DigestDifference, bit: int | None) -> Message:
     match kind:
         case "bit":
-            return Message("digest_one_bit", known(bit=bit))
+            return Message(
+                english("digest_one_bit", "as one flipped bit {bit} of one element"), known(bit=bit)
+            )
         case "not_finite":
-            return Message("digest_not_finite")
-    return Message("digest_several")
+            return Message(english("digest_not_finite", "values that are no finite numbers"))
+    return Message(english("digest_several", "several bits"))
 
 
 def repeats_note(differing: Sequence[DifferingRun]) -> Message:
@@ -225,4 +249,10 @@ def repeats_note(differing: Sequence[DifferingRun]) -> Message:
     one, *others = differing
     where = _where(one.format, one.step, one.part, one.tensor, one.kind, one.bit)
     more = len(others) or None
-    return Message("digest_repeat_differs", known(repeat=one.repeat + 1, where=where, more=more))
+    return Message(
+        english(
+            "digest_repeat_differs",
+            "transient: run {repeat} differs from the first: {where}[; so do {more} more]",
+        ),
+        known(repeat=one.repeat + 1, where=where, more=more),
+    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from acceptance.core.evidence import Refused, Sample
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known, plural
 from acceptance.core.parts import Component
 from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
@@ -36,8 +36,10 @@ TAIL_S, SLOW_TAIL_S = 1.2, 2.5
 # The time from one sample to the next of these readings, in seconds.
 PERIOD_S, SLOW_PERIOD_S = 0.2, 1.0
 # Advice where something is not known.
-DMESG_ADVICE = Message("look_for_nvrm")
-BURN_ADVICE = Message("burn_longer")
+DMESG_ADVICE = Message(english("look_for_nvrm", "look for NVRM lines in `dmesg`, and run again"))
+BURN_ADVICE = Message(
+    english("burn_longer", "run a profile with a burn, or a longer one (BURN=120)")
+)
 # The least time that counts for a flag that was up in a sample, even in the last one.
 MOMENT_S = 0.001
 
@@ -110,7 +112,16 @@ class OutOfRange:
             low=f"{self.low:g}",
             high=f"{self.high:g}",
         )
-        return Message("samples_outside", values)
+        return Message(
+            plural(
+                "samples_outside",
+                "{n} sample of {least}[ to {most}], outside {low} to {high}, which no such sensor "
+                "can mean",
+                "{n} samples of {least}[ to {most}], outside {low} to {high}, which no such "
+                "sensor can mean",
+            ),
+            values,
+        )
 
     def plus(self, value: float) -> OutOfRange:
         """These samples and one more."""
@@ -158,26 +169,48 @@ class GpuHistory:
         if not found:
             if name in self.outside:
                 raise NotMeasured(
-                    "samples_left_out",
+                    english(
+                        "samples_left_out",
+                        "{reading} of {gpu} was not measured ({outside}): {cure}",
+                    ),
                     reading=name,
                     gpu=str(self.gpu),
                     outside=self.outside[name].message,
                     cure=DMESG_ADVICE,
                 )
-            raise NotMeasured("never_sampled", reading=name, gpu=str(self.gpu), cure=DMESG_ADVICE)
+            raise NotMeasured(
+                english("never_sampled", "{reading} of {gpu} was never sampled[: {cure}]"),
+                reading=name,
+                gpu=str(self.gpu),
+                cure=DMESG_ADVICE,
+            )
         if not all(
             math.isfinite(value)
             for point in found
             for value in (point.least(name), point.most(name))
         ):
-            raise NotMeasured("sample_not_finite", reading=name, gpu=str(self.gpu))
+            raise NotMeasured(
+                english(
+                    "sample_not_finite", "{reading} of {gpu} has a sample that is no finite number"
+                ),
+                reading=name,
+                gpu=str(self.gpu),
+            )
         seen = self.points[0].began_s
         for point in self.points:
             if name in point.values or name in point.partly:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
                 raise NotMeasured(
-                    "fell_silent", reading=name, gpu=str(self.gpu), seconds=GAP_S, cure=DMESG_ADVICE
+                    english(
+                        "fell_silent",
+                        "{reading} of {gpu} fell silent for more than {seconds} s while others "
+                        "were sampled: {cure}",
+                    ),
+                    reading=name,
+                    gpu=str(self.gpu),
+                    seconds=GAP_S,
+                    cure=DMESG_ADVICE,
                 )
         silent_s, most_s = (
             self.points[-1].boot_s - seen,
@@ -185,7 +218,11 @@ class GpuHistory:
         )
         if self.to_the_end and silent_s > most_s:
             raise NotMeasured(
-                "vanished",
+                english(
+                    "vanished",
+                    "{reading} of {gpu} vanished: the last {seconds} s of the watch did not tell "
+                    "it any more: {cure}",
+                ),
                 reading=name,
                 gpu=str(self.gpu),
                 seconds=f"{silent_s:.1f}",
@@ -225,7 +262,15 @@ class GpuHistory:
                     outside=self.outside[name].message if name in self.outside else None,
                     cure=DMESG_ADVICE,
                 )
-                raise NotMeasured("too_many_missing", **values)
+                raise NotMeasured(
+                    english(
+                        "too_many_missing",
+                        "{reading} of {gpu} was not measured[ in {check}]: {share} % of its "
+                        "samples were missing or out of range, more than {most} %[ ({outside})]: "
+                        "{cure}",
+                    ),
+                    **values,
+                )
 
     def vanished(self) -> dict[str, Message]:
         """Every reading that fell silent or vanished, with the message that says so, by name."""
@@ -262,10 +307,23 @@ class GpuHistory:
         """
         found = self._points(name)
         if len(found) < 2:
-            raise NotMeasured("one_sample", reading=name, gpu=str(self.gpu))
+            raise NotMeasured(
+                english("one_sample", "{reading} of {gpu} has one sample: growth needs two"),
+                reading=name,
+                gpu=str(self.gpu),
+            )
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
-            raise NotMeasured("counter_fell", reading=name, gpu=str(self.gpu), cure=DMESG_ADVICE)
+            raise NotMeasured(
+                english(
+                    "counter_fell",
+                    "{reading} of {gpu} fell: the counter was reset, so its growth is not known: "
+                    "{cure}",
+                ),
+                reading=name,
+                gpu=str(self.gpu),
+                cure=DMESG_ADVICE,
+            )
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -359,7 +417,13 @@ class GpuHistory:
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
             raise NotMeasured(
-                "never_in_full_use", gpu=str(self.gpu), reading=name, cure=BURN_ADVICE
+                english(
+                    "never_in_full_use",
+                    "{gpu} was never in full use while {reading} was sampled: {cure}",
+                ),
+                gpu=str(self.gpu),
+                reading=name,
+                cure=BURN_ADVICE,
             )
         return min(values)
 
@@ -401,7 +465,9 @@ class GpuHistory:
         stamps = [point.boot_s for point in self.points if not point.span_s]
         steps = sorted(after - before for before, after in pairwise(stamps))
         if not steps:
-            raise NotMeasured("too_few_samples", gpu=str(self.gpu))
+            raise NotMeasured(
+                english("too_few_samples", "{gpu} has fewer than two samples"), gpu=str(self.gpu)
+            )
         return steps[len(steps) // 2]
 
     def slow_step(self, begin_s: float, end_s: float) -> float | None:

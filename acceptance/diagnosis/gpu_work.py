@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from acceptance.core import clock_reasons
 from acceptance.core.clock_reasons import IDLE
-from acceptance.core.message import Listed, Message, Values, known
+from acceptance.core.message import Listed, Message, Values, english, known
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, running_at
 from acceptance.diagnosis.steady_state import with_durations
 from acceptance.machine.thresholds import thresholds
@@ -56,12 +56,17 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     if limit_w is not None:
         power_s = _power_s(points, thresholds().work.power * limit_w)
         energy_s = _energy_s(points, thresholds().work.power * limit_w)
-    in_use = Message("use_not_told")
+    in_use = Message(english("use_not_told", "its use is not told"))
     if use_s is not None:
-        in_use = Message("in_use_for", {"seconds": f"{use_s:.1f}"})
-    energy = Message("energy_not_told")
+        in_use = Message(
+            english("in_use_for", "in use for {seconds} s"), {"seconds": f"{use_s:.1f}"}
+        )
+    energy = Message(english("energy_not_told", "its energy is not told"))
     if energy_s is not None:
-        energy = Message("energy_for", {"seconds": f"{energy_s:.1f}"})
+        energy = Message(
+            english("energy_for", "by its energy counter for {seconds} s"),
+            {"seconds": f"{energy_s:.1f}"},
+        )
     power = _power_evidence(points, power_s, limit_w)
     return Work(use_s, power_s, energy_s, Listed((in_use, power, energy)))
 
@@ -71,12 +76,17 @@ def _power_evidence(
 ) -> Message:
     measured = [point for point in points if "power_w" in point.values]
     if not measured:
-        return Message("power_not_told")
+        return Message(english("power_not_told", "its power is not told"))
     most = f"{max(point.most('power_w') for point in measured):.0f}"
     if power_s is None or limit_w is None:
-        return Message("power_at_most", {"most": most})
+        return Message(
+            english("power_at_most", "at most {most} W (its limit is not told)"), {"most": most}
+        )
     least, seconds = f"{thresholds().work.power * limit_w:.0f}", f"{power_s:.1f}"
-    return Message("power_above", {"least": least, "seconds": seconds, "most": most})
+    return Message(
+        english("power_above", "above {least} W for {seconds} s (at most {most} W)"),
+        {"least": least, "seconds": seconds, "most": most},
+    )
 
 
 def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> Message | None:
@@ -89,7 +99,10 @@ def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float
     if found.seconds >= thresholds().work.share * load_s:
         return None
     return Message(
-        "seen_idle",
+        english(
+            "seen_idle",
+            "{gpu} was to work for {due} s and was seen at work for {seconds} s ({evidence})",
+        ),
         {
             "gpu": str(history.gpu),
             "due": f"{load_s:g}",
@@ -114,7 +127,10 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
         ]
         trouble = _power_stuck(points) or _idling(history, points) or _disagreement(points)
         if trouble:
-            return Message("power_not_measured", {"gpu": str(history.gpu), "why": trouble})
+            return Message(
+                english("power_not_measured", "the power of {gpu} was not measured: {why}"),
+                {"gpu": str(history.gpu), "why": trouble},
+            )
     return None
 
 
@@ -137,7 +153,11 @@ def idle_clock(
     if most >= thresholds().power.idle_clock * highest_mhz:
         return None
     return Message(
-        "clock_not_measured",
+        english(
+            "clock_not_measured",
+            "the clock of {gpu} was not measured: at most {most} MHz of {highest} MHz in full "
+            "use, which is an idle card's",
+        ),
         {"gpu": str(history.gpu), "most": f"{most:.0f}", "highest": f"{highest_mhz:.0f}"},
     )
 
@@ -157,7 +177,10 @@ def _power_stuck(points: Sequence[HistoryPoint]) -> Message | None:
             since = point
         elif point.boot_s - since.began_s >= thresholds().power.still_s:
             seconds = f"{point.boot_s - since.began_s:.0f}"
-            return Message("power_stood", {"power": f"{power_w:g}", "seconds": seconds})
+            return Message(
+                english("power_stood", "it stood at {power} W for {seconds} s under load"),
+                {"power": f"{power_w:g}", "seconds": seconds},
+            )
     return None
 
 
@@ -176,7 +199,10 @@ def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> Message | No
         return None
     most = max(point.most("power_w") for point, _ in low)
     return Message(
-        "power_of_idle",
+        english(
+            "power_of_idle",
+            "at most {most} W of its limit of {limit} W for {seconds} s in full use",
+        ),
         {"most": f"{most:.0f}", "limit": f"{limit_w:.0f}", "seconds": f"{seconds:.0f}"},
     )
 
@@ -202,7 +228,11 @@ def _disagreement(points: Sequence[HistoryPoint]) -> Message | None:
     seconds = measured[-1].boot_s - measured[0].boot_s
     sampled, counted = sampled_j / seconds, counted_j / seconds
     return Message(
-        "energy_disagrees",
+        english(
+            "energy_disagrees",
+            "its samples make {sampled} W over {seconds} s, and the card's energy counter makes "
+            "{counted} W",
+        ),
         {"sampled": f"{sampled:.0f}", "seconds": f"{seconds:.0f}", "counted": f"{counted:.0f}"},
     )
 
@@ -275,15 +305,27 @@ def _energy_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
 NamedSpans = Sequence[tuple[str, float, float]]
 
 _WORDS = {
-    "power_limit_w": (Message("power_limit"), "{:g} W"),
-    "application_clock_mhz": (Message("application_clock"), "{:g} MHz"),
-    "ecc_enabled": (Message("ecc"), "{:g}"),
-    "mig_enabled": (Message("mig_mode"), "{:g}"),
+    "power_limit_w": (Message(english("power_limit", "the power limit")), "{:g} W"),
+    "application_clock_mhz": (
+        Message(english("application_clock", "the application clock")),
+        "{:g} MHz",
+    ),
+    "ecc_enabled": (Message(english("ecc", "ECC")), "{:g}"),
+    "mig_enabled": (Message(english("mig_mode", "MIG mode")), "{:g}"),
 }
 _SWITCHES = ("ecc_enabled", "mig_enabled")
 _HELD = {
-    clock_reasons.CLOCKS_SET: Message("clocks_set"),
-    clock_reasons.DISPLAY_CLOCKS: Message("display_clocks"),
+    clock_reasons.CLOCKS_SET: Message(
+        english(
+            "clocks_set", "its clocks are held at a value that somebody set (reason clocks-setting)"
+        )
+    ),
+    clock_reasons.DISPLAY_CLOCKS: Message(
+        english(
+            "display_clocks",
+            "its clocks are held by the display's settings (reason display-clocks)",
+        )
+    ),
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
 MIN_POINTS = 3  # consecutive samples: a single one, while clocks ramp up or down, is no setting
@@ -303,7 +345,10 @@ def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[Message, ..
 def clock_notes(history: GpuHistory) -> tuple[Message, ...]:
     """The reasons that held the clocks from the start."""
     return tuple(
-        Message("held_from_start", {"gpu": str(history.gpu), "held": held})
+        Message(
+            english("held_from_start", "{gpu}: {held}, from the start"),
+            {"gpu": str(history.gpu), "held": held},
+        )
         for flag, held in _HELD.items()
         if (since := _held_since(history, flag)) is not None and _from_the_start(history, since)
     )
@@ -323,26 +368,37 @@ def _changes(history: GpuHistory, spans: NamedSpans) -> Iterator[Message]:
                     "new": _value(name, form, others[0]),
                     "moment": _moment(history, point, spans),
                 }
-                yield Message("setting_changed", values)
+                yield Message(
+                    english(
+                        "setting_changed", "{gpu}: {setting} changed from {old} to {new} {moment}"
+                    ),
+                    values,
+                )
                 break
     for flag, held in _HELD.items():
         since = _held_since(history, flag)
         if since is not None and not _from_the_start(history, since):
             moment = _moment(history, since, spans)
-            yield Message("held_since", {"gpu": str(history.gpu), "held": held, "moment": moment})
+            yield Message(
+                english("held_since", "{gpu}: {held}, {moment} and not before"),
+                {"gpu": str(history.gpu), "held": held, "moment": moment},
+            )
 
 
 def _value(name: str, form: str, value: float) -> str | Message:
     if name not in _SWITCHES:
         return form.format(value)
-    return Message("switched_on" if value else "switched_off")
+    return Message(english("switched_on", "on") if value else english("switched_off", "off"))
 
 
 def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> Message:
     seconds = point.boot_s - history.points[0].began_s
     during = running_at([(point.began_s, point.boot_s)], spans)
     checks = Listed(during) if during else None
-    return Message("after_watch_began", known(seconds=f"{seconds:.0f}", check=checks))
+    return Message(
+        english("after_watch_began", "{seconds} s after the watch began[ (during {check})]"),
+        known(seconds=f"{seconds:.0f}", check=checks),
+    )
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acceptance.core.evidence import Table
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, NotMeasured
 from acceptance.diagnosis.steady_state import (
     WITHIN_C,
@@ -81,7 +81,11 @@ class Laps:
         heat = self._summary()
         begin_s, latest = self.slots[0].from_s, pairs[-1]
         if abs(latest.then - latest.last) > WITHIN_C:
-            moving = "still_warming" if latest.last > latest.then else "still_cooling"
+            moving = (
+                "still_warming"
+                if latest.last > latest.then
+                else english("still_cooling", "still cooling: {heat}")
+            )
             return SettleTime(self.slots[-1].to_s - begin_s, Message(moving, {"heat": heat}))
         unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
         return SettleTime((unlike or pairs[:1])[-1].slot.to_s - begin_s, heat)
@@ -90,7 +94,13 @@ class Laps:
         offered = self.history.offers("temperature_margin_c")
         margin = f"{self._of_last_lap('temperature_margin_c'):.0f}" if offered else None
         final = f"{self.final_temperature():.0f}"
-        return Message("heat_of_last_lap", known(temperature=final, margin=margin))
+        return Message(
+            english(
+                "heat_of_last_lap",
+                "{temperature} degC in the last lap[, {margin} degC below its limit]",
+            ),
+            known(temperature=final, margin=margin),
+        )
 
     def clock_kept(self) -> tuple[float, Message]:
         """The ratio of mean clocks, last lap to first lap, for the format where it is lowest.
@@ -99,14 +109,23 @@ class Laps:
         """
         pairs = self._pairs("sm_clock_mhz", self.slots[0].lap)
         if any(pair.then <= 0 for pair in pairs):
-            raise NotMeasured("clock_told_as", gpu=str(self.history.gpu), clock="0")
+            raise NotMeasured(
+                english("clock_told_as", "the clock of {gpu} was told as {clock} MHz under load"),
+                gpu=str(self.history.gpu),
+                clock="0",
+            )
         kept, least = min(((pair.last / pair.then, pair) for pair in pairs), key=lambda one: one[0])
         clocks = {
-            "format": least.slot.format or Message("all_formats"),
+            "format": least.slot.format or Message(english("all_formats", "all formats")),
             "first": f"{least.then:.0f}",
             "last": f"{least.last:.0f}",
         }
-        return kept, Message("clock_by_lap", clocks)
+        return kept, Message(
+            english(
+                "clock_by_lap", "{format}: {first} MHz in the first lap, {last} MHz in the last"
+            ),
+            clocks,
+        )
 
     def final_temperature(self) -> float:
         """The mean temperature of the last lap, in degC."""
@@ -134,7 +153,14 @@ class Laps:
             if pairs:
                 return pairs
         raise NotMeasured(
-            "sampled_too_seldom", reading=name, gpu=str(self.history.gpu), cure=BURN_ADVICE
+            english(
+                "sampled_too_seldom",
+                "{reading} of {gpu} was sampled too seldom in full use to hold one lap of the "
+                "burn against another: {cure}",
+            ),
+            reading=name,
+            gpu=str(self.history.gpu),
+            cure=BURN_ADVICE,
         )
 
     def _means(self, name: str, slots: Sequence[Slot]) -> dict[Slot, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.message import Listed, Message, Text, Values, english
 from acceptance.core.parts import Component, Pair
 from acceptance.core.verdict import Judgement
 from acceptance.diagnosis.transports import PairLinks
@@ -199,14 +199,30 @@ class _Comparison:
         if here.nvlinks < there.nvlinks:
             values: Values = {"here": here.nvlinks, "there": there.nvlinks}
             said = self._said(("gpu_path_differs",), _NVLINK_FAULTS)
-            yield Contradiction(Message("peers_links_differ", values), said)
+            yield Contradiction(
+                Message(
+                    english(
+                        "peers_links_differ", "{here} NVLinks lead there and {there} lead back"
+                    ),
+                    values,
+                ),
+                said,
+            )
         if here.offered is False and there.offered:
             status: Values = {
                 "read": here.p2p_read or "unknown",
                 "write": here.p2p_write or "unknown",
             }
             yield Contradiction(
-                Message("peers_offered_one_way", status), self._said(("p2p_supported",))
+                Message(
+                    english(
+                        "peers_offered_one_way",
+                        "the driver offers peer access back, and not there (read {read}, write "
+                        "{write})",
+                    ),
+                    status,
+                ),
+                self._said(("p2p_supported",)),
             )
 
     def _access(self) -> Iterable[Contradiction]:
@@ -221,13 +237,33 @@ class _Comparison:
                 "write": links.p2p_write or "unknown",
             }
             said = self._said(("p2p_supported", "transport_faults"))
-            yield Contradiction(Message("peers_refused_and_used", status), said)
+            yield Contradiction(
+                Message(
+                    english(
+                        "peers_refused_and_used",
+                        "the driver offers no peer access (read {read}, write {write}), and "
+                        "copies with it are far faster than without",
+                    ),
+                    status,
+                ),
+                said,
+            )
         host = self._host_gbs()
         if links.nvlinks or not links.offered or host is None:
             return
         if on <= edges.no_gain * off and on < edges.host * host:
             said = self._said(("p2p_supported", "p2p_gain", "p2p_write"), _PCIE_FAULTS)
-            yield Contradiction(Message("peers_offered_without_gain"), said)
+            yield Contradiction(
+                Message(
+                    english(
+                        "peers_offered_without_gain",
+                        "the driver offers peer access, and copies go through host memory: they "
+                        "are no faster than with P2P off, and slower than the links of the two "
+                        "cards",
+                    )
+                ),
+                said,
+            )
 
     def _nvlinks(self) -> Iterable[Contradiction]:
         """What NVLinks could carry beside what was carried."""
@@ -244,18 +280,45 @@ class _Comparison:
             if slow:
                 said = self._said((*slow, "p2p_gain", "transport_faults"), _NVLINK_FAULTS)
                 values: Values = {"links": links, "rates": Listed(tuple(slow))}
-                yield Contradiction(Message("peers_nvlink_unused", values), said)
+                yield Contradiction(
+                    Message(
+                        english(
+                            "peers_nvlink_unused",
+                            "{links} NVLinks are up, and data goes at the rate of PCI Express "
+                            "({rates})",
+                        ),
+                        values,
+                    ),
+                    said,
+                )
                 return
         copied, sent = path.rates.get("copy_d2d_write"), path.rates.get(COLLECTIVE)
         of_collectives = (COLLECTIVE, f"{COLLECTIVE}_ratio", "transport_faults")
         if copied is not None and sent is not None and sent < edges.collective * copied:
             said = self._said((*of_collectives, "copy_d2d_write"), _NVLINK_FAULTS)
-            yield Contradiction(Message("peers_collective_slow"), said)
+            yield Contradiction(
+                Message(
+                    english(
+                        "peers_collective_slow",
+                        "NCCL sends far less over the NVLinks than copies reach",
+                    )
+                ),
+                said,
+            )
             return
         off = path.rates.get(COLLECTIVE_OFF)
         if sent is not None and off is not None and most >= 2 * off and sent <= edges.no_gain * off:
             said = self._said(of_collectives, _NVLINK_FAULTS)
-            yield Contradiction(Message("peers_collective_without_gain", {"links": links}), said)
+            yield Contradiction(
+                Message(
+                    english(
+                        "peers_collective_without_gain",
+                        "{links} NVLinks are up, and NCCL sends no faster than with P2P off",
+                    ),
+                    {"links": links},
+                ),
+                said,
+            )
 
     def _directions(self) -> Iterable[Contradiction]:
         """Both directions of one path, and two tools on one direction.
@@ -276,13 +339,28 @@ class _Comparison:
                     "transport_faults",
                 )
                 said = self._said(of_path, (*_NVLINK_FAULTS, *_PCIE_FAULTS))
-                yield Contradiction(Message("peers_one_way_slow", {"name": name}), said)
+                yield Contradiction(
+                    Message(
+                        english("peers_one_way_slow", "{name} is far slower this way than back"),
+                        {"name": name},
+                    ),
+                    said,
+                )
         sample, copied = rates.get("p2p_write"), rates.get("copy_d2d_write")
         if sample is not None and copied is not None:
             low, high = sorted((sample, copied))
             if low < edges.tools * high:
                 of_path = ("p2p_write", "copy_d2d_write", "p2p_gain")
-                yield Contradiction(Message("peers_tools_differ"), self._said(of_path))
+                yield Contradiction(
+                    Message(
+                        english(
+                            "peers_tools_differ",
+                            "p2pBandwidthLatencyTest and nvbandwidth differ widely on what a "
+                            "write reaches",
+                        )
+                    ),
+                    self._said(of_path),
+                )
 
 
 def note(path: PeerPath) -> Text | None:
@@ -293,8 +371,11 @@ def note(path: PeerPath) -> Text | None:
     """
     told: list[Message] = [one.why for one in path.open]
     told += [
-        Message("peers_said_by", {"why": one.why, "names": Listed(one.explained)})
+        Message(
+            english("peers_said_by", "{why} (said by {names} already)"),
+            {"why": one.why, "names": Listed(one.explained)},
+        )
         for one in path.contradictions
         if one.explained
     ]
-    return Message("clauses", {"why": tuple(told)}) if told else None
+    return Message(english("clauses", "{why}"), {"why": tuple(told)}) if told else None

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from acceptance.core.message import Listed, Message, Values, known
+from acceptance.core.message import Listed, Message, Values, english, known, plural
 from acceptance.diagnosis.signature import (
     Cell,
     GpuHeat,
@@ -41,12 +41,12 @@ LASTING = (Kind.MEMORY_BIT, Kind.REPEATABLE, Kind.ADDRESS_LINE)  # whatever the 
 
 # The kinds of single products, where several have different ones.
 _WAYS = {
-    Kind.READ_BACK_RIGHT: Message("way_read_back_right"),
-    Kind.ONE_BIT_ONCE: Message("way_one_bit_once"),
-    Kind.NOT_A_NUMBER: Message("way_not_a_number"),
-    Kind.ADDRESS_LINE: Message("way_address_line"),
-    Kind.DATAPATH: Message("way_datapath"),
-    Kind.MANY: Message("way_many"),
+    Kind.READ_BACK_RIGHT: Message(english("way_read_back_right", "read back right")),
+    Kind.ONE_BIT_ONCE: Message(english("way_one_bit_once", "one bit once")),
+    Kind.NOT_A_NUMBER: Message(english("way_not_a_number", "not a number")),
+    Kind.ADDRESS_LINE: Message(english("way_address_line", "address line")),
+    Kind.DATAPATH: Message(english("way_datapath", "datapath")),
+    Kind.MANY: Message(english("way_many", "many")),
 }
 
 Known = Sequence[tuple[WrongProduct, GpuHeat | None]]
@@ -65,7 +65,17 @@ def product_signature(sampled: Known, right: Sequence[GpuHeat] = ()) -> Signatur
             one.temperature_c is not None and one.temperature_c < threshold_c for one in right
         )
         values: Values = {"threshold": f"{threshold_c:.0f}", "cooler": cooler, "right": len(right)}
-        kind, looks = Kind.THERMAL, Message("wrong_when_hot", {**values, "looks": looks})
+        kind, looks = (
+            Kind.THERMAL,
+            Message(
+                english(
+                    "wrong_when_hot",
+                    "Wrong only at {threshold} degC and above, while {cooler} of {right} right "
+                    "products looked at were cooler; by itself: {looks:lower}",
+                ),
+                {**values, "looks": looks},
+            ),
+        )
     return Signature(kind, looks, evidence(sampled), WrongProduct)
 
 
@@ -78,14 +88,22 @@ def _kind(rings: Sequence[WrongProduct]) -> tuple[Kind, Message]:
     found = [_single(one) for one in rings]
     kinds = Counter(kind for kind, _ in found)
     if kinds.keys() == {Kind.ONE_BIT_ONCE} and len(rings) > 1:
-        return Kind.SCATTERED_BITS, Message("bits_scattered", {"products": len(rings)})
+        return Kind.SCATTERED_BITS, Message(
+            english(
+                "bits_scattered", "One bit in each of {products} products, never in the same place"
+            ),
+            {"products": len(rings)},
+        )
     if len(kinds) == 1:
         return found[0]
     ways = tuple(
-        Message("times_way", {"times": count, "way": _WAYS[kind]})
+        Message(english("times_way", "{times} x {way}"), {"times": count, "way": _WAYS[kind]})
         for kind, count in kinds.most_common()
     )
-    return Kind.MANY, Message("ways_differ", {"ways": Listed(ways)})
+    return Kind.MANY, Message(
+        english("ways_differ", "The products are wrong in different ways ({ways})"),
+        {"ways": Listed(ways)},
+    )
 
 
 def _cell(rings: Sequence[WrongProduct]) -> Message | None:
@@ -93,7 +111,15 @@ def _cell(rings: Sequence[WrongProduct]) -> Message | None:
 
     None where most products show no such cell.
     """
-    return repeated_cell("cell_in_products", "products", list(map(_cells, rings)))
+    return repeated_cell(
+        english(
+            "cell_in_products",
+            "The same bit at the same address in {times} of {products} products (byte {address}, "
+            "bit {bit}[, and {more} more such cells])",
+        ),
+        "products",
+        list(map(_cells, rings)),
+    )
 
 
 def _cells(one: WrongProduct) -> set[Cell]:
@@ -121,26 +147,59 @@ def _same_elements(rings: Sequence[WrongProduct]) -> tuple[Kind, Message] | None
         return None
     numbers = sorted(one.iteration for one in rings)
     if numbers[-1] - numbers[0] == len(numbers) - 1:
-        return Kind.REPEATABLE, Message("same_elements_each", {"products": len(rings)})
+        return Kind.REPEATABLE, Message(
+            english(
+                "same_elements_each",
+                "The same elements with the same bits in each of {products} products one after "
+                "the other",
+            ),
+            {"products": len(rings)},
+        )
     among = numbers[-1] - numbers[0] + 1
     values = {"wrong": len(rings), "products": among}
-    return Kind.DATAPATH, Message("same_elements_among", values)
+    return Kind.DATAPATH, Message(
+        english(
+            "same_elements_among",
+            "The same elements with the same bits in {wrong} of {products} products: always the "
+            "same unit of the chip",
+        ),
+        values,
+    )
 
 
 def _single(product: WrongProduct) -> tuple[Kind, Message]:
     """The kind of one product by itself, and its looks."""
     if not product.described:
-        return Kind.READ_BACK_RIGHT, Message("right_when_read_again")
+        return Kind.READ_BACK_RIGHT, Message(
+            english(
+                "right_when_read_again",
+                "Wrong when it was compared, and right when it was read again",
+            )
+        )
     if product.elements == 1 and len(positions(product.differing)) == 1:
-        return Kind.ONE_BIT_ONCE, Message("element_bit_once")
+        return Kind.ONE_BIT_ONCE, Message(english("element_bit_once", "One bit of one element"))
     if product.nan or product.infinite:
-        alone = "elements_nan" if product.nan else "elements_infinite"
+        alone = (
+            english("elements_nan", "Elements that are NaN")
+            if product.nan
+            else english("elements_infinite", "Elements that are infinite")
+        )
         both = product.nan and product.infinite
-        return Kind.NOT_A_NUMBER, Message("elements_nan_and_infinite" if both else alone)
+        return Kind.NOT_A_NUMBER, Message(
+            english("elements_nan_and_infinite", "Elements that are NaN and infinite")
+            if both
+            else alone
+        )
     if not _low(product) and (pair := swapped_addresses(product.first)):
         line = (pair[0] ^ pair[1]).bit_length() - 1
         values: Values = {"address": f"{pair[0]:#x}", "other": f"{pair[1]:#x}", "bit": line}
-        return Kind.ADDRESS_LINE, Message("element_of_other_byte", values)
+        return Kind.ADDRESS_LINE, Message(
+            english(
+                "element_of_other_byte",
+                "Byte {address} holds what byte {other} must: they differ in address bit {bit}",
+            ),
+            values,
+        )
     return _regular(product) or (Kind.MANY, _irregular(product))
 
 
@@ -154,23 +213,57 @@ def _regular(product: WrongProduct) -> tuple[Kind, Message] | None:
     )
     every = known(every=None if stride is None else _every(stride))
     if _low(product):
-        return Kind.DATAPATH, Message("low_bits", {**every, "units": _units(product)})
+        return Kind.DATAPATH, Message(
+            english("low_bits", "Wrong in the low bits only: [{every}, ]{units}"),
+            {**every, "units": _units(product)},
+        )
     if stride is not None:
         if stride == product.columns:
-            return Kind.DATAPATH, Message("whole_column", every)
+            return Kind.DATAPATH, Message(
+                english(
+                    "whole_column",
+                    "A whole column ({every}): one value of the second operand was read or passed "
+                    "on wrong",
+                ),
+                every,
+            )
         if not power_of_two(stride):
-            return Kind.DATAPATH, Message("distance_regular", every)
+            return Kind.DATAPATH, Message(
+                english("distance_regular", "A regular distance that is no power of two: {every}"),
+                every,
+            )
         if product.elements >= MANY and wide:
-            return Kind.ADDRESS_LINE, Message("distance_of_two", every)
+            return Kind.ADDRESS_LINE, Message(
+                english(
+                    "distance_of_two",
+                    "Many elements a power of two apart with many bits wrong: {every}",
+                ),
+                every,
+            )
     if product.elements > 2 and len(positions(product.differing)) == 1:
-        return Kind.DATAPATH, Message("element_bit_always")
+        return Kind.DATAPATH, Message(
+            english(
+                "element_bit_always",
+                "Always the same bit, in many elements: one line of a bus, or one lane",
+            )
+        )
     return None
 
 
 def _irregular(product: WrongProduct) -> Message:
     if product.elements == 1:
-        return Message("element_bits")
-    return Message("elements_beside" if product.distance == 1 else "elements_irregular")
+        return Message(english("element_bits", "One element with several wrong bits"))
+    return Message(
+        english(
+            "elements_beside",
+            "Elements beside each other: a part of the product that one multiprocessor made, or a "
+            "block of memory",
+        )
+        if product.distance == 1
+        else english(
+            "elements_irregular", "Elements without a regular distance and with many bits wrong"
+        )
+    )
 
 
 def _low(product: WrongProduct) -> bool:
@@ -186,21 +279,23 @@ def _units(product: WrongProduct) -> Message:
     off = [abs(wrong.got_bits - wrong.expected_bits) for wrong in product.first]
     most = max(off)
     if most == 1:
-        return Message("off_by_one_unit")
-    return Message("off_by_units", {"most": f"{most}"})
+        return Message(english("off_by_one_unit", "off by one unit in the last place"))
+    return Message(
+        english("off_by_units", "off by up to {most} units in the last place"), {"most": f"{most}"}
+    )
 
 
 def _every(stride: int) -> Message:
     """Every so manyth element, by the English ordinal."""
-    code = "every_th"
+    code = english("every_th", "every {stride}th element")
     if stride % 100 not in (11, 12, 13):
         match stride % 10:
             case 1:
-                code = "every_st"
+                code = english("every_st", "every {stride}st element")
             case 2:
-                code = "every_nd"
+                code = english("every_nd", "every {stride}nd element")
             case 3:
-                code = "every_rd"
+                code = english("every_rd", "every {stride}rd element")
     return Message(code, {"stride": f"{stride}"})
 
 
@@ -231,9 +326,16 @@ def evidence(sampled: Known) -> Message:
     either = all_bits(one.differing for one in rings)
     numbers = sorted({one.iteration for one in rings})
     return Message(
-        "products_evidence",
+        english(
+            "products_evidence",
+            "{products}, {elements} of {of} elements[, {first}][, stride {stride}][, {bits}], "
+            "iteration {iterations} (lap {lap}), made {made} s after boot, at {heat}",
+        ),
         known(
-            products=Message("products_wrong", {"n": len(rings)}),
+            products=Message(
+                plural("products_wrong", "{n} product wrong", "{n} products wrong"),
+                {"n": len(rings)},
+            ),
             elements=extent(one.elements for one in rings),
             of=f"{first.of}",
             first=_first(first) if first.described else None,
@@ -251,7 +353,9 @@ def _first(product: WrongProduct) -> Message:
     """The first wrong element of a product."""
     place = product.first[0]
     return Message(
-        "element_first",
+        english(
+            "element_first", "first at byte {address} (element {element}: {got} for {expected})"
+        ),
         {
             "address": f"{place.address:#x}",
             "element": f"{list(place.index)}",
@@ -266,8 +370,18 @@ def _heat(heat: Sequence[GpuHeat]) -> Message:
     clock = extent(one.clock_mhz for one in heat if one.clock_mhz is not None)
     values = known(temperature=temperature, clock=clock)
     if temperature is None:
-        return Message("heat_not_sampled" if clock is None else "at_clock", values)
-    return Message("at_temperature" if clock is None else "at_heat", values)
+        return Message(
+            english("heat_not_sampled", "a heat that was not sampled")
+            if clock is None
+            else english("at_clock", "{clock} MHz"),
+            values,
+        )
+    return Message(
+        english("at_temperature", "{temperature} degC")
+        if clock is None
+        else english("at_heat", "{temperature} degC and {clock} MHz"),
+        values,
+    )
 
 
 def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:

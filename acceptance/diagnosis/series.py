@@ -6,6 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from acceptance.core.message import english
 from acceptance.core.parts import Component
 from acceptance.wording.errors import WordedError
 
@@ -25,10 +26,21 @@ class Series:
 
     def _values(self) -> list[float]:
         if not self.points:
-            raise WordedError("no_samples", reading=self.name, component=str(self.component))
+            raise WordedError(
+                english("no_samples", "{reading} on {component} has no samples"),
+                reading=self.name,
+                component=str(self.component),
+            )
         values = [value for _, value in self.points]
         if not all(map(math.isfinite, values)):
-            raise WordedError("series_not_finite", reading=self.name, component=str(self.component))
+            raise WordedError(
+                english(
+                    "series_not_finite",
+                    "{reading} on {component} has a sample that is no finite number",
+                ),
+                reading=self.name,
+                component=str(self.component),
+            )
         return values
 
     def maximum(self) -> float:
@@ -50,7 +62,21 @@ class Series:
         """
         values = self._values()
         if len(values) < 2:
-            raise WordedError("series_of_one", reading=self.name, component=str(self.component))
+            raise WordedError(
+                english(
+                    "series_of_one", "{reading} on {component} has one sample: growth needs two"
+                ),
+                reading=self.name,
+                component=str(self.component),
+            )
         if values != sorted(values):
-            raise WordedError("series_fell", reading=self.name, component=str(self.component))
+            raise WordedError(
+                english(
+                    "series_fell",
+                    "{reading} on {component} fell: the counter was reset, so its growth is not "
+                    "known",
+                ),
+                reading=self.name,
+                component=str(self.component),
+            )
         return values[-1] - values[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known, plural
 from acceptance.loads.miscompare import WrongElement, WrongMemory
 
 Cell = tuple[int, int]  # an address, and the number of a bit
@@ -112,7 +112,10 @@ def differing_bits(word: int, width: int) -> Message:
     ranges = list(_ranges(found))
     names = ", ".join(ranges[:6]) + (" ..." if len(ranges) > 6 else "")
     digits = f"{word:0{max(1, width // 4)}x}"
-    return Message("bits_differ", {"n": len(found), "xor": digits, "bits": names})
+    return Message(
+        plural("bits_differ", "XOR {xor} (bit {bits})", "XOR {xor} (bits {bits})"),
+        {"n": len(found), "xor": digits, "bits": names},
+    )
 
 
 def _ranges(numbers: Sequence[int]) -> Iterable[str]:
@@ -172,10 +175,17 @@ def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
     place = first.first[0]
     either = all_bits(one.differing for one in wrong)
     evidence = Message(
-        "words_evidence",
+        english(
+            "words_evidence",
+            "{words} in {passes} ({patterns}), first at byte {address} ({got} for {expected}), "
+            "{bits}, found {found} s after boot",
+        ),
         {
-            "words": Message("words_wrong", {"n": sum(one.words for one in wrong)}),
-            "passes": Message("passes", {"n": len(wrong)}),
+            "words": Message(
+                plural("words_wrong", "{n} wrong word", "{n} wrong words"),
+                {"n": sum(one.words for one in wrong)},
+            ),
+            "passes": Message(plural("passes", "{n} pass", "{n} passes"), {"n": len(wrong)}),
             "patterns": Listed(tuple(dict.fromkeys(flat(one.pattern) for one in wrong))),
             "address": f"{place.address:#x}",
             "got": f"{place.got_bits:x}",
@@ -192,13 +202,21 @@ def _kind(found: Sequence[WrongMemory]) -> tuple[Kind, Message]:
         return Kind.ADDRESS_LINE, address
     listed = [wrong for one in found for wrong in one.first]
     if sum(one.words for one in found) == 1 and len(positions(listed[0].xor_bits)) == 1:
-        return Kind.ONE_BIT_ONCE, Message("word_bit_once")
+        return Kind.ONE_BIT_ONCE, Message(
+            english("word_bit_once", "One bit of one word, in one pass")
+        )
     if cell := _cell(found):
         return Kind.MEMORY_BIT, cell
     either = all_bits(one.differing for one in found)
     if len(positions(either)) == 1:
-        return Kind.MANY, Message("word_bit_always", {"bit": positions(either)[0]})
-    return Kind.MANY, Message("words_differ")
+        return Kind.MANY, Message(
+            english(
+                "word_bit_always",
+                "Always bit {bit}, at many addresses: a data line of the memory, or its channel",
+            ),
+            {"bit": positions(either)[0]},
+        )
+    return Kind.MANY, Message(english("words_differ", "Many words with different bits"))
 
 
 def _address_line(wrong: Sequence[WrongMemory]) -> Message | None:
@@ -213,7 +231,14 @@ def _address_line(wrong: Sequence[WrongMemory]) -> Message | None:
     lines = sorted({line for own in bits for line in own})
     if not lines:
         return None
-    return Message("words_astray", {"n": len(lines), "bits": Listed(tuple(map(str, lines)))})
+    return Message(
+        plural(
+            "words_astray",
+            "Words lie where others belong: the places differ in address bit {bits}",
+            "Words lie where others belong: the places differ in address bits {bits}",
+        ),
+        {"n": len(lines), "bits": Listed(tuple(map(str, lines)))},
+    )
 
 
 def _lines(wrong: WrongMemory) -> tuple[int, ...]:
@@ -227,4 +252,13 @@ def _cell(found: Sequence[WrongMemory]) -> Message | None:
     None unless at least half of the passes show nothing else.
     """
     own = [cells(one.first) if one.words == len(one.first) else set() for one in found]
-    return repeated_cell("cell_in_passes", "passes", own, alone=True)
+    return repeated_cell(
+        english(
+            "cell_in_passes",
+            "The same bit at the same address in {times} of {passes} passes (byte {address}, bit "
+            "{bit}[, and {more} more such cells])",
+        ),
+        "passes",
+        own,
+        alone=True,
+    )

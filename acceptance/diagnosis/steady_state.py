@@ -24,7 +24,7 @@ from itertools import accumulate, zip_longest
 from statistics import median
 
 from acceptance.core import clock_reasons
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.parts import Component
 from acceptance.diagnosis.gpu_history import (
     BURN_ADVICE,
@@ -70,7 +70,10 @@ def weighted_values(
             found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))
     if not found:
         raise NotMeasured(
-            "not_sampled_between",
+            english(
+                "not_sampled_between",
+                "{reading} of {gpu} was not sampled from {since} to {until} s after boot",
+            ),
             reading=name,
             gpu=str(history.gpu),
             since=f"{since_s:.0f}",
@@ -112,11 +115,26 @@ REASONS = {
     clock_reasons.POWER_CAP: "power cap",
 }
 _CAUSES = {
-    clock_reasons.HW_THERMAL: Message("too_little_cooling"),
+    clock_reasons.HW_THERMAL: Message(
+        english(
+            "too_little_cooling",
+            "too little cooling (fan, dust, paste or pads, airflow of this slot)",
+        )
+    ),
     clock_reasons.SW_THERMAL: Message("too_little_cooling"),
-    clock_reasons.POWER_BRAKE: Message("supply_holds_back"),
-    clock_reasons.HW_SLOWDOWN: Message("heat_or_supply"),
-    clock_reasons.POWER_CAP: Message("power_limit_reached"),
+    clock_reasons.POWER_BRAKE: Message(
+        english("supply_holds_back", "the power supply or a cable told the card to hold back")
+    ),
+    clock_reasons.HW_SLOWDOWN: Message(
+        english("heat_or_supply", "heat, or the power supply told the card to hold back")
+    ),
+    clock_reasons.POWER_CAP: Message(
+        english(
+            "power_limit_reached",
+            "its power limit, which less heat makes go further (compare `nvidia-smi -q -d POWER` "
+            "with its equals)",
+        )
+    ),
 }
 
 
@@ -152,7 +170,11 @@ class BurnTelemetry:
             if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
         ]
         if not busy:
-            raise NotMeasured("never_burned", gpu=str(history.gpu), cure=BURN_ADVICE)
+            raise NotMeasured(
+                english("never_burned", "{gpu} was never in full use while it was to burn: {cure}"),
+                gpu=str(history.gpu),
+                cure=BURN_ADVICE,
+            )
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
         points = tuple(
             point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s
@@ -168,7 +190,10 @@ class BurnTelemetry:
     def short_note(self) -> Message | None:
         """A note that the burn was too short to say much; None where it was not."""
         return (
-            Message("short_burn", {"seconds": f"{self.seconds:.0f}"})
+            Message(
+                english("short_burn", "only {seconds} s under load, which tells little of heat"),
+                {"seconds": f"{self.seconds:.0f}"},
+            )
             if self.seconds < SHORT_S
             else None
         )
@@ -193,7 +218,12 @@ class BurnTelemetry:
             > WITHIN_C
         ]
         margin = self._margin(last_s)
-        heat = Message("heat_at_end", known(temperature=f"{final_c:.0f}", margin=margin))
+        heat = Message(
+            english(
+                "heat_at_end", "{temperature} degC at the end[, {margin} degC below its limit]"
+            ),
+            known(temperature=f"{final_c:.0f}", margin=margin),
+        )
         if out and out[-1] > self.end_s - last_s:
             return SettleTime(self.seconds, self._moving(heat, final_c, last_s))
         return SettleTime(out[-1] - self.begin_s if out else 0.0, heat)
@@ -207,9 +237,9 @@ class BurnTelemetry:
         try:
             before_c = self._mean("temperature_c", from_s, self.end_s - last_s)
         except NotMeasured:  # the burn lasted no longer than its end
-            return Message("still_warming", {"heat": heat})
+            return Message(english("still_warming", "still warming: {heat}"), {"heat": heat})
         if abs(final_c - before_c) <= WITHIN_C / 2:
-            return Message("swings", {"heat": heat})
+            return Message(english("swings", "swings without rest: {heat}"), {"heat": heat})
         moving = "still_warming" if final_c > before_c else "still_cooling"
         return Message(moving, {"heat": heat})
 
@@ -230,7 +260,13 @@ class BurnTelemetry:
         if first <= 0:
             raise NotMeasured("clock_told_as", gpu=str(self.history.gpu), clock=f"{first:g}")
         clocks = {"first": f"{first:.0f}", "last": f"{last:.0f}"}
-        code = "clock_by_minute" if self.seconds / 4 > FIRST_S else "clock_by_quarter"
+        code = (
+            english("clock_by_minute", "{first} MHz in the first minute, {last} MHz in the last")
+            if self.seconds / 4 > FIRST_S
+            else english(
+                "clock_by_quarter", "{first} MHz in the first quarter, {last} MHz in the last"
+            )
+        )
         return last / first, Message(code, clocks)
 
     def final_temperature(self) -> float:
@@ -241,7 +277,15 @@ class BurnTelemetry:
         """The likely causes of low clocks, by the reasons that were up in the last quarter."""
         since = self.end_s - self.seconds / 4
         found = each_once(_CAUSES[name] for name in self._up(since, self.end_s))
-        return found or (Message("no_reason_sampled"),)
+        return found or (
+            Message(
+                english(
+                    "no_reason_sampled",
+                    "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a "
+                    "load that was held up",
+                )
+            ),
+        )
 
     def rows(self) -> tuple[tuple[float | str, ...], ...]:
         """A row for each interval of the burn in the order of COLUMNS, ROWS at most.
@@ -416,7 +460,10 @@ def _against(own: Draw, equals: Sequence[Draw]) -> Message | None:
     if not less or own.fan - fan < HIGHER_FAN or own.hot:
         return None
     return Message(
-        "draws_less_and_cools_more",
+        english(
+            "draws_less_and_cools_more",
+            "draws {power} W beside {equals} W of its equals, fans at {fan} % beside {fans} %",
+        ),
         {
             "power": f"{own.power_w:.0f}",
             "equals": f"{power_w:.0f}",

@@ -22,7 +22,7 @@ from itertools import permutations
 from statistics import median
 from typing import Literal
 
-from acceptance.core.message import Listed, Message, Quantity, Values, known
+from acceptance.core.message import Listed, Message, Quantity, Values, english, known
 from acceptance.core.parts import Component, Pair
 from acceptance.expect import sheet
 from acceptance.expect.sheet import Sheet
@@ -175,60 +175,223 @@ def _judge(
     around: Circumstances,
 ) -> PairJudgement:
     if transport is None:
-        return PairJudgement("unknown", Message("transport_missing"))
+        return PairJudgement(
+            "unknown",
+            Message(english("transport_missing", "NCCL's log has no transport of this pair")),
+        )
     ways = Listed(transport.ways)
     values: Values = {**one.told, "ways": ways}
     if transport.kind == "NET":
-        return PairJudgement("fault", Message("transport_net", {"ways": ways}))
+        return PairJudgement(
+            "fault",
+            Message(
+                english(
+                    "transport_net",
+                    "through the network ({ways}), between GPUs of one machine: NCCL could use "
+                    "neither peer access nor host memory; look at the size of /dev/shm, and "
+                    "whether the processes share it",
+                ),
+                {"ways": ways},
+            ),
+        )
     if around.p2p_off and transport.kind == "SHM":
-        return PairJudgement("healthy", Message("transport_host_as_asked", {"ways": ways}))
+        return PairJudgement(
+            "healthy",
+            Message(
+                english(
+                    "transport_host_as_asked",
+                    "through host memory ({ways}), as NCCL_P2P_DISABLE=1 asks",
+                ),
+                {"ways": ways},
+            ),
+        )
     if around.p2p_off:
-        return PairJudgement("fault", Message("transport_peer_though_off", {"ways": ways}))
+        return PairJudgement(
+            "fault",
+            Message(
+                english(
+                    "transport_peer_though_off",
+                    "peer access ({ways}), although NCCL_P2P_DISABLE=1 was set",
+                ),
+                {"ways": ways},
+            ),
+        )
     if transport.kind == "SHM":
         return _through_host(pair, one, around)
     if transport.kind == "indirect":
         return _indirect(pair, one, links)
     if one.offered is False:
-        return PairJudgement("fault", Message("transport_peer_refused", values))
+        return PairJudgement(
+            "fault",
+            Message(
+                english(
+                    "transport_peer_refused",
+                    "NCCL uses peer access ({ways}), which the driver refuses (read {read}, write "
+                    "{write}): one of the two is wrong, and the data may be too",
+                ),
+                values,
+            ),
+        )
     if one.offered is None:
-        return PairJudgement("untold", Message("transport_peer_unknown", {"ways": ways}))
+        return PairJudgement(
+            "untold",
+            Message(
+                english(
+                    "transport_peer_unknown",
+                    "NCCL uses peer access ({ways}), and the driver does not say whether it "
+                    "offers it",
+                ),
+                {"ways": ways},
+            ),
+        )
     if one.nvlinks:
-        return PairJudgement("healthy", Message("transport_nvlink", values))
+        return PairJudgement(
+            "healthy",
+            Message(english("transport_nvlink", "over NVLink ({nvlinks} links; {ways})"), values),
+        )
     if one.model_p2p in ("no", "bridge"):
-        return PairJudgement("doubt", Message("transport_peer_of_model", {"ways": ways}))
-    return PairJudgement("healthy", Message("transport_peer_over_pcie", values))
+        return PairJudgement(
+            "doubt",
+            Message(
+                english(
+                    "transport_peer_of_model",
+                    "NCCL uses peer access over PCI Express ({ways}), which this model does not "
+                    "have: the driver may promise what the card cannot do",
+                ),
+                {"ways": ways},
+            ),
+        )
+    return PairJudgement(
+        "healthy",
+        Message(
+            english(
+                "transport_peer_over_pcie", "peer access over PCI Express ({ways}[; path {path}])"
+            ),
+            values,
+        ),
+    )
 
 
 def _through_host(pair: Pair, one: PairLinks, around: Circumstances) -> PairJudgement:
     if one.nvlinks:
         values: Values = {**one.told, "causes": _causes(pair, one, around)}
-        return PairJudgement("fault", Message("transport_nvlink_host", values))
+        return PairJudgement(
+            "fault",
+            Message(
+                english(
+                    "transport_nvlink_host",
+                    "through host memory, although {nvlinks} NVLinks join the two: {causes}",
+                ),
+                values,
+            ),
+        )
     if one.offered is False:
-        return PairJudgement("healthy", Message("transport_host_refused", one.told))
+        return PairJudgement(
+            "healthy",
+            Message(
+                english(
+                    "transport_host_refused",
+                    "through host memory, because the driver offers no peer access (read {read}, "
+                    "write {write})",
+                ),
+                one.told,
+            ),
+        )
     if one.offered is None:
         if one.model_p2p in ("no", "bridge"):
-            return PairJudgement("healthy", Message("transport_host_of_model"))
-        return PairJudgement("untold", Message("transport_host_unknown"))
+            return PairJudgement(
+                "healthy",
+                Message(
+                    english(
+                        "transport_host_of_model",
+                        "through host memory, because this model has no peer access over PCI "
+                        "Express",
+                    )
+                ),
+            )
+        return PairJudgement(
+            "untold",
+            Message(
+                english(
+                    "transport_host_unknown",
+                    "through host memory, and the driver does not say whether it offers peer "
+                    "access",
+                )
+            ),
+        )
     if one.path not in _WITHIN | _BEYOND:
-        return PairJudgement("untold", Message("transport_path_unknown"))
+        return PairJudgement(
+            "untold",
+            Message(
+                english(
+                    "transport_path_unknown",
+                    "through host memory, and the PCI path between the two is not known",
+                )
+            ),
+        )
     if one.path in _WITHIN or (around.cpu_vendor == AMD and around.gpus <= 2):
         values = {**one.told, "causes": _causes(pair, one, around)}
-        return PairJudgement("doubt", Message("transport_within_reach", values))
-    return PairJudgement("healthy", Message("transport_host_beyond", one.told))
+        return PairJudgement(
+            "doubt",
+            Message(
+                english(
+                    "transport_within_reach",
+                    "through host memory, although the driver offers peer access and the two are "
+                    "within its reach (path {path}): {causes}",
+                ),
+                values,
+            ),
+        )
+    return PairJudgement(
+        "healthy",
+        Message(
+            english(
+                "transport_host_beyond",
+                "through host memory: by default NCCL uses no peer access over this path ({path})",
+            ),
+            one.told,
+        ),
+    )
 
 
 def _causes(pair: Pair, one: PairLinks, around: Circumstances) -> tuple[Message, ...]:
     """What the evidence says of why peer access was not taken, the surest first."""
     found = [
-        Message("transport_cause_setting", {"name": name, "value": value})
+        Message(
+            english("transport_cause_setting", "the environment sets {name}={value}"),
+            {"name": name, "value": value},
+        )
         for name, value in sorted((around.environment or {}).items())
         if name in ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
     ]
     if one.offered is False:
-        found.append(Message("transport_cause_driver", one.told))
+        found.append(
+            Message(
+                english(
+                    "transport_cause_driver",
+                    "the driver refuses peer access (read {read}, write {write}), which points to "
+                    "a link or its fabric",
+                ),
+                one.told,
+            )
+        )
     if pair in around.disabled:
-        found.append(Message("transport_cause_nccl"))
-    return tuple(found) or (Message("transport_cause_none"),)
+        found.append(
+            Message(
+                english(
+                    "transport_cause_nccl", "NCCL says that peer access is disabled between the two"
+                )
+            )
+        )
+    return tuple(found) or (
+        Message(
+            english(
+                "transport_cause_none",
+                "neither the driver, nor the environment, nor NCCL says why; look whether the "
+                "processes share /dev/shm and see each other's GPUs",
+            )
+        ),
+    )
 
 
 def _indirect(pair: Pair, one: PairLinks, links: Mapping[Pair, PairLinks]) -> PairJudgement:
@@ -243,8 +406,20 @@ def _indirect(pair: Pair, one: PairLinks, links: Mapping[Pair, PairLinks]) -> Pa
     }
     joined = any(first == pair.first and (third, pair.second) in usable for first, third in usable)
     if one.nvlinks or not joined:
-        return PairJudgement("fault", Message("transport_indirect_astray", one.told))
-    return PairJudgement("healthy", Message("transport_indirect"))
+        return PairJudgement(
+            "fault",
+            Message(
+                english(
+                    "transport_indirect_astray",
+                    "through a third GPU, which the NVLinks of the two do not explain",
+                ),
+                one.told,
+            ),
+        )
+    return PairJudgement(
+        "healthy",
+        Message(english("transport_indirect", "through a third GPU to which both have NVLinks")),
+    )
 
 
 SLOW = 0.9  # of the median of the equal paths
@@ -287,16 +462,25 @@ def explain(
         joined = (
             _joined(links[path])
             if isinstance(path, Pair) and path in links
-            else Message("joined_unknown")
+            else Message(english("joined_unknown", "not known what"))
         )
         values: Values = {"link": joined, "first": first, "second": second}
-        code = "slow_path_untold" if sick or len(due) == 2 else "slow_path_link"
+        code = (
+            english(
+                "slow_path_untold",
+                "points to {first}, to {second} or to what joins them ({link})[; tried again: "
+                "{tried}]",
+            )
+            if sick or len(due) == 2
+            else "slow_path_link"
+        )
         if len(sick) == 1:
             code = "slow_path_card"
             values = {"card": _card(cards[sick[0]])}
         tried = tuple(
             Message(
-                "slow_path_tried", {"path": str(one.tried), "rate": Quantity(one.again, "GB/s")}
+                english("slow_path_tried", "{path} {rate}"),
+                {"path": str(one.tried), "rate": Quantity(one.again, "GB/s")},
             )
             for one in trials
             if one.slow == path
@@ -317,12 +501,15 @@ def _all_slow(end: Component, path: Component, compared: Mapping[Component, bool
 
 def _card(gpu: Gpu) -> Message:
     values: Values = {"gpu": str(gpu.name), "slot": gpu.pci_address}
-    return Message("card_in_slot", {**values, **known(serial=gpu.serial or gpu.uuid)})
+    return Message(
+        english("card_in_slot", "{gpu} [({serial}) ]in the slot at {slot}"),
+        {**values, **known(serial=gpu.serial or gpu.uuid)},
+    )
 
 
 def _joined(one: PairLinks) -> Message:
     if one.nvlinks:
-        return Message("joined_by_nvlink", {"links": one.nvlinks})
+        return Message(english("joined_by_nvlink", "{links} x NVLink"), {"links": one.nvlinks})
     if one.path is None:
         return Message("joined_unknown")
-    return Message("joined_by_path", {"path": one.path})
+    return Message(english("joined_by_path", "PCI Express, {path}"), {"path": one.path})

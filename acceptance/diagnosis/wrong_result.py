@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acceptance.core import plain_text
-from acceptance.core.message import Listed, Message, Value, known
+from acceptance.core.message import Listed, Message, Value, english, known
 from acceptance.loads.miscompare import UnreadMiscompare, WrongResult, details
 
 _COUNTS = ("elements", "words", "wrong", "rows", "digests")
@@ -24,7 +24,10 @@ def in_words(wrong: WrongResult, names: Mapping[str, object] | None = None) -> M
     """A wrong result; `names` are other values for some of its keys, such as a GPU's own name."""
     if isinstance(wrong, UnreadMiscompare):
         given = plain_text.shortened(wrong.given, _GIVEN)
-        return Message("wrong_result_unread", {"why": wrong.reason, "given": given})
+        return Message(
+            english("wrong_result_unread", "a wrong result that cannot be read ({why}): {given}"),
+            {"why": wrong.reason, "given": given},
+        )
     printed = {**details(wrong), **(names or {})}
     element = _element(printed)
     where = tuple(
@@ -42,7 +45,14 @@ def in_words(wrong: WrongResult, names: Mapping[str, object] | None = None) -> M
         "got": _text(element.get("got")),
         "expected": _text(element.get("expected", element.get("want"))),
     }
-    return Message("wrong_result_at", known(**told))
+    return Message(
+        english(
+            "wrong_result_at",
+            "[{component}, ]{where}[; wrong: {count}][ of {of}][; the first at {at}][: {got} "
+            "instead of {expected}]",
+        ),
+        known(**told),
+    )
 
 
 def _element(printed: Mapping[str, Any]) -> Mapping[str, Any]:

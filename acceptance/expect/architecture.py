@@ -16,7 +16,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core import message
 from acceptance.core.dtype import native_dtypes
-from acceptance.core.message import Message, SetupError
+from acceptance.core.message import Message, SetupError, english
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.sheet import NO_SHEET, Count, Figure
 
@@ -56,12 +56,15 @@ class Architecture(Strict, frozen=True):
         """The cards that are meant, for the reader of a basis."""
         if self.brand is None:
             return self.name
-        return Message("cards_of", {"brand": self.brand, "architecture": self.name})
+        return Message(
+            english("cards_of", "{brand} cards of {architecture}"),
+            {"brand": self.brand, "architecture": self.name},
+        )
 
     @property
     def origin(self) -> Message:
         """The entry, as the origin of limits."""
-        return Message("architecture", {"name": self.told})
+        return Message(english("architecture", "architecture: {name}"), {"name": self.told})
 
     def names(self, model: str | None) -> bool:
         """Whether a card of this name is meant.

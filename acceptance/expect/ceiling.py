@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names, trained_dtype
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Values, english
 from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Pair
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
@@ -78,11 +78,15 @@ def gpu_ceilings(
 def _host_link(gpu: GpuFacts) -> Rate | None:
     """The link between host memory and this GPU, in GB/s in one direction."""
     if gpu.model is not None and _C2C.search(gpu.model):
-        return figures().chip_link_gbs.value, Message("chip_link")
+        return figures().chip_link_gbs.value, Message(
+            english("chip_link", "NVLink-C2C to the processor in one direction")
+        )
     if (link := gpu.link) is None:
         return None
     values: Values = {"rate": link.formula, "generation": link.generation, "width": link.width}
-    return link.rate, Message("one_direction", values)
+    return link.rate, Message(
+        english("one_direction", "{rate} in one direction; {generation}; {width}"), values
+    )
 
 
 def _ways(
@@ -112,7 +116,12 @@ def _ways(
         if len(speeds) < 2:
             return staged, None
         values: Values = {"links": count, "speed": f"{min(speeds):g}"}
-        over = count * min(speeds), Message("nvlinks_rate", values)
+        over = (
+            count * min(speeds),
+            Message(
+                english("nvlinks_rate", "{links} NVLinks x {speed} GB/s in one direction"), values
+            ),
+        )
         found = max(staged, over, key=_rate) if staged is not None else over
     return staged, found
 
@@ -143,13 +152,21 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
     rates: list[Rate] = []
     doubtful = ""
     if own is not None:
-        told = Message("memory_bandwidth", {"sheet": own.origin})
+        told = Message(
+            english("memory_bandwidth", "the memory's bandwidth ({sheet})"), {"sheet": own.origin}
+        )
         rates.append((own.memory.bandwidth_gbs, told))
         if own.doubt("memory.bandwidth_gbs"):
             doubtful = "_doubtful"
     if card.max_memory_clock_mhz and card.memory_bus_bits:
         formula = memory_formula(card.max_memory_clock_mhz, card.memory_bus_bits)
-        told = Message("memory_as_driver_names", {"formula": formula})
+        told = Message(
+            english(
+                "memory_as_driver_names",
+                "{formula}, the memory's highest clock and its bus as the driver names them",
+            ),
+            {"formula": formula},
+        )
         rates.append((2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000, told))
     if rates:
         most = max(rates, key=_rate)
@@ -225,14 +242,32 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
         peak = getattr(own.peak, key)
         if peak is None:
             continue
-        dense = Message("dense_peak", {"peak": f"{peak:g}", "format": key, "sheet": own.origin})
+        dense = Message(
+            english("dense_peak", "{peak} (dense peak {format}, {sheet})"),
+            {"peak": f"{peak:g}", "format": key, "sheet": own.origin},
+        )
         if clock is None:
             factor = figures().unknown_clock.value
             values: Values = {"peak": dense, "factor": f"{factor:g}"}
-            yield factor * peak, Message("peak_without_clock", values)
+            yield (
+                factor * peak,
+                Message(
+                    english(
+                        "peak_without_clock",
+                        "{peak} x {factor}, because the driver does not name its highest clock",
+                    ),
+                    values,
+                ),
+            )
         elif clock > own.boost_mhz:
             values = {"peak": dense, "clock": f"{clock:g}", "boost": f"{own.boost_mhz:g}"}
-            yield peak * clock / own.boost_mhz, Message("peak_at_clock", values)
+            yield (
+                peak * clock / own.boost_mhz,
+                Message(
+                    english("peak_at_clock", "{peak} x {clock} MHz (its highest) / {boost} MHz"),
+                    values,
+                ),
+            )
         else:
             yield peak, dense
 
@@ -245,11 +280,17 @@ def _from_units(card: ComputeFacts, entry: Architecture | None, dtype: str) -> I
         multiprocessors, operations = card.cuda_cores / entry.cores, entry.operations.get(dtype)
         if operations is not None:
             formula = peak_formula(multiprocessors, clock, operations)
-            told = Message("of_architecture", {"formula": formula, "architecture": entry.told})
+            told = Message(
+                english("of_architecture", "{formula} ({architecture})"),
+                {"formula": formula, "architecture": entry.told},
+            )
             yield multiprocessors * clock * operations / 1e6, told
     elif dtype == "f32":
         values: Values = {"cores": card.cuda_cores, "clock": f"{clock:g}"}
-        yield 2 * card.cuda_cores * clock / 1e6, Message("cuda_cores_rate", values)
+        yield (
+            2 * card.cuda_cores * clock / 1e6,
+            Message(english("cuda_cores_rate", "{cores} CUDA cores x {clock} MHz x 2"), values),
+        )
 
 
 def are_all_memory(processor: str | None, kinds: Sequence[str | None]) -> bool:
@@ -277,8 +318,16 @@ def host_ceilings(
     ):
         operations = figure.value
         one = clock * operations
-        core = Message("core_rate", {"clock": f"{clock:g}", "operations": int(operations)})
-        told = Message("cores_rate", {"cores": cores, "core": core})
+        core = Message(
+            english(
+                "core_rate",
+                "{clock} GHz x {operations} operations a clock, more than any processor on sale",
+            ),
+            {"clock": f"{clock:g}", "operations": int(operations)},
+        )
+        told = Message(
+            english("cores_rate", "{cores} cores x {core}"), {"cores": cores, "core": core}
+        )
         yield from ceilings("cores", CPU, (cores * one, told), names=(f"cpu_gemm_{dtype}",))
         for name in singles:
             yield from ceilings("cores", name, (one, core), names=(f"cpu_gemm_core_{dtype}",))
@@ -286,5 +335,12 @@ def host_ceilings(
     if not widths or len(widths) < len(modules):
         return
     rate = sum(rate * bits for rate, bits in widths) / 8 / 1000
-    told = Message("modules_rate", {"modules": len(widths)})
+    told = Message(
+        english(
+            "modules_rate",
+            "{modules} modules, each at its rate x its data bits / 8, if each had a channel of "
+            "its own",
+        ),
+        {"modules": len(widths)},
+    )
     yield from ceilings("modules", MEMORY, (rate, told))

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from acceptance.core import nearest
-from acceptance.core.message import Message, Text, known
+from acceptance.core.message import Message, Text, english, known
 from acceptance.core.plan import (
     LOAD_SESSIONS,
     PlannedCheck,
@@ -33,7 +33,9 @@ class PlanError(WordedUserError):
     def __init__(
         self, sentence: str, where: Text | None = None, place: tuple[str | int, ...] = ()
     ) -> None:
-        told = Message("plan_refused", known(where=where, why=sentence))
+        told = Message(
+            english("plan_refused", "[{where}: ]{why}"), known(where=where, why=sentence)
+        )
         super().__init__(told.code, **told.values)
         self.sentence = sentence
         self.place = place

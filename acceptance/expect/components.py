@@ -12,7 +12,7 @@ from acceptance.core import parts
 from acceptance.core.dtype import DTYPES, native_dtypes
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, english
 from acceptance.core.parts import (
     CPU,
     GPUS,
@@ -446,21 +446,60 @@ def not_offered(components: Mapping[str, tuple[Component, ...]]) -> tuple[Messag
     """What is not tested because this machine does not show it, for the plan."""
     found = []
     if not components["cpu-thermometer"]:
-        found.append(Message("no_processor_sensor"))
+        found.append(
+            Message(
+                english(
+                    "no_processor_sensor",
+                    "processor temperature: no sensor driver shows one (a VM has none; else load "
+                    "coretemp or k10temp)",
+                )
+            )
+        )
     if not components["cpu-throttle-counter"]:
-        found.append(Message("no_throttle_counter"))
+        found.append(
+            Message(
+                english(
+                    "no_throttle_counter",
+                    "processor throttling: the kernel shows no throttle counters (Intel only, and "
+                    "not in a VM)",
+                )
+            )
+        )
     if not components["core"]:
-        found.append(Message("no_single_cores"))
+        found.append(
+            Message(
+                english("no_single_cores", "single cores: the kernel shows no processor topology")
+            )
+        )
     elif not components["core-with-peers"]:
-        found.append(Message("no_other_core"))
+        found.append(
+            Message(
+                english(
+                    "no_other_core",
+                    "slow cores: a core is compared with others of its kind, and there is only one",
+                )
+            )
+        )
     if not components["disk"]:
-        found.append(Message("no_disk"))
+        found.append(Message(english("no_disk", "disk health: no disk was found")))
     if not components["network-port"]:
-        found.append(Message("no_network_card"))
+        found.append(
+            Message(
+                english("no_network_card", "network cards: none of the machine's own was found")
+            )
+        )
     for kind in counted():
         of, source = components[counting(kind)], kind.partition(_COUNTED)[2].upper()
         if of and not components[kind]:
-            found.append(Message("kernel_counts_none", {"source": source}))
+            found.append(
+                Message(
+                    english(
+                        "kernel_counts_none",
+                        "errors that the kernel counts by {source}: it shows no such counter here",
+                    ),
+                    {"source": source},
+                )
+            )
     return (*found, *gpus_do_not_offer(components))
 
 
@@ -474,9 +513,25 @@ def gpus_do_not_offer(components: Mapping[str, tuple[Component, ...]]) -> list[M
 
     found = []
     if gpus := without("gpu-ecc"):
-        found.append(Message("gpus_without_ecc", gpus))
+        found.append(
+            Message(
+                english(
+                    "gpus_without_ecc",
+                    "{gpus}: memory errors: no ECC counters (GeForce has none, or ECC is off: "
+                    "`nvidia-smi -q -d ECC`)",
+                ),
+                gpus,
+            )
+        )
     if gpus := without("gpu-replay"):
-        found.append(Message("gpus_without_replays", gpus))
+        found.append(
+            Message(
+                english(
+                    "gpus_without_replays", "{gpus}: PCIe replays: the driver shows no counter"
+                ),
+                gpus,
+            )
+        )
     linked = ("gpu-nvlink-replay", "gpu-nvlink-recovery", "gpu-nvlink-crc")
     uncounted = [
         gpu
@@ -485,22 +540,80 @@ def gpus_do_not_offer(components: Mapping[str, tuple[Component, ...]]) -> list[M
     ]
     if uncounted:
         found.append(
-            Message("gpus_without_link_errors", {"gpus": Listed(tuple(map(str, uncounted)))})
+            Message(
+                english(
+                    "gpus_without_link_errors",
+                    "{gpus}: NVLink errors: the driver does not show every counter of them",
+                ),
+                {"gpus": Listed(tuple(map(str, uncounted)))},
+            )
         )
     # Memory that went bad is retired in one of two ways: as rows since Ampere, as pages before.
     if gpus := without("gpu-remap", "gpu-retired"):
-        found.append(Message("gpus_without_retired", gpus))
+        found.append(
+            Message(
+                english(
+                    "gpus_without_retired",
+                    "{gpus}: remapped rows and retired pages: the driver shows neither",
+                ),
+                gpus,
+            )
+        )
     if len(due) == 1:
-        found.append(Message("no_other_gpu"))
+        found.append(
+            Message(
+                english(
+                    "no_other_gpu",
+                    "slow GPUs: a GPU is compared with others of its model, and there is only "
+                    "one; collective operations, paths between GPUs and parallel training: they "
+                    "need two",
+                )
+            )
+        )
     elif gpus := without("gpu-with-peers"):
-        found.append(Message("gpus_without_peers", gpus))
+        found.append(
+            Message(
+                english(
+                    "gpus_without_peers",
+                    "{gpus}: slow GPUs: a GPU is compared with others of its model, and there is "
+                    "no other",
+                ),
+                gpus,
+            )
+        )
     unlike = [
         gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]
     ]
     if unlike:
-        found.append(Message("gpus_without_link_peers", {"gpus": Listed(tuple(map(str, unlike)))}))
+        found.append(
+            Message(
+                english(
+                    "gpus_without_link_peers",
+                    "{gpus}: slow copies: a copy is compared with others of the model on such a "
+                    "link, and there is no other",
+                ),
+                {"gpus": Listed(tuple(map(str, unlike)))},
+            )
+        )
     if components["gpus-paired"]:
-        found.append(Message("no_collectives_over_network"))
+        found.append(
+            Message(
+                english(
+                    "no_collectives_over_network",
+                    "collective operations with other machines over a network: they run between "
+                    "the GPUs of this machine only",
+                )
+            )
+        )
         if components["gpu-nvlink-up"] and not components["gpus-multicast"]:
-            found.append(Message("no_collectives_by_multicast"))
+            found.append(
+                Message(
+                    english(
+                        "no_collectives_by_multicast",
+                        "collective operations with NVLink multicast (NVLS): they run with it "
+                        "off, unless the machine file asks for it (collectives.multicast = true) "
+                        "and there are three GPUs",
+                    )
+                )
+            )
     return found

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
-from acceptance.core.message import Message, Quantity, Term, Text, Values
+from acceptance.core.message import Message, Quantity, Term, Text, Values, english
 from acceptance.core.parts import Component
 from acceptance.expect import architecture, limit_book, sheet
 from acceptance.expect.architecture import Architecture
@@ -108,19 +108,43 @@ def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Overri
 def _unlimited(
     card: ComputeFacts, measurement: str, why: Message | Term, origin: Text = NO_ARCHITECTURE
 ) -> Override:
-    reason = Message("not_judged", {"why": why, "table": LIMIT_TABLE})
+    reason = Message(
+        english(
+            "not_judged",
+            "{why}: it is measured and not judged; a {table} in the machine file judges it all "
+            "the same",
+        ),
+        {"why": why, "table": LIMIT_TABLE},
+    )
     return Override(measurement, origin, component=card.name, unlimited=reason)
 
 
 def _unknown(card: ComputeFacts, capability: str | None) -> Message:
     if capability is None:
-        return Message("capability_not_known", {"card": str(card), "id": card.device_id})
-    return Message("architecture_not_known", {"card": str(card), "capability": capability})
+        return Message(
+            english(
+                "capability_not_known",
+                "neither driver nor model sheets tell the compute capability of {card} with PCI "
+                "id {id}",
+            ),
+            {"card": str(card), "id": card.device_id},
+        )
+    return Message(
+        english(
+            "architecture_not_known",
+            "no model sheet limits it for {card}, and no architecture of compute capability "
+            "{capability} is known",
+        ),
+        {"card": str(card), "capability": capability},
+    )
 
 
 def memory_formula(clock_mhz: float, bus_bits: int) -> Message:
     """The data rate of a memory, from its clock and the width of its bus."""
-    return Message("memory_formula", {"clock": f"{clock_mhz:g}", "bits": bus_bits})
+    return Message(
+        english("memory_formula", "2 x {clock} MHz x {bits} bit / 8"),
+        {"clock": f"{clock_mhz:g}", "bits": bus_bits},
+    )
 
 
 def peak_formula(multiprocessors: float, clock_mhz: float, operations: float) -> Message:
@@ -130,7 +154,13 @@ def peak_formula(multiprocessors: float, clock_mhz: float, operations: float) ->
         "clock": f"{clock_mhz:g}",
         "operations": f"{operations:g}",
     }
-    return Message("peak_formula", values)
+    return Message(
+        english(
+            "peak_formula",
+            "{multiprocessors} multiprocessors x {clock} MHz x {operations} operations a clock",
+        ),
+        values,
+    )
 
 
 def _share(share: float, rate: str, formula: Message, known: Architecture) -> Message:
@@ -142,7 +172,13 @@ def _share(share: float, rate: str, formula: Message, known: Architecture) -> Me
         "architecture": known.told,
         "basis": Term(known.basis),
     }
-    return Message("share_of_architecture", values)
+    return Message(
+        english(
+            "share_of_architecture",
+            "{share} x {rate} = {share} x {formula} ({architecture}; no limit in a sheet); {basis}",
+        ),
+        values,
+    )
 
 
 def _product(
@@ -161,7 +197,13 @@ def _product(
         return _unlimited(
             card,
             measurement,
-            Message("card_cores_untold", {"card": str(card)}),
+            Message(
+                english(
+                    "card_cores_untold",
+                    "the driver does not tell how many cores {card} has, or its highest clock",
+                ),
+                {"card": str(card)},
+            ),
         )
     multiprocessors, operations = card.cuda_cores / known.cores, known.operations[dtype]
     peak = multiprocessors * card.max_sm_clock_mhz * operations / 1e6
@@ -174,7 +216,17 @@ def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None
     if known is None:
         return _unlimited(card, LOCAL_COPY, _unknown(card, capability))
     if card.max_memory_clock_mhz is None or card.memory_bus_bits is None:
-        return _unlimited(card, LOCAL_COPY, Message("memory_clock_not_told", {"card": str(card)}))
+        return _unlimited(
+            card,
+            LOCAL_COPY,
+            Message(
+                english(
+                    "memory_clock_not_told",
+                    "the driver does not tell the clock or the width of {card}'s memory",
+                ),
+                {"card": str(card)},
+            ),
+        )
     rate = 2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000
     formula = memory_formula(card.max_memory_clock_mhz, card.memory_bus_bits)
     basis = _share(known.copy, f"{rate:.0f} GB/s", formula, known)

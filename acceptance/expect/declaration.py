@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Text, Values, known
+from acceptance.core.message import Message, Text, Values, english, known, plural
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Component, Gpu, Pair, Part
 from acceptance.expect import limit_book, measurements
 from acceptance.expect.compute import burn_overrides, pattern_overrides
@@ -46,7 +46,10 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     """Every declared fact as a limit whose basis names the file and the key."""
 
     def says(table: str, key: str, value: str) -> Message:
-        return Message("declares", {"file": file, "key": f"{table}{key}", "value": value})
+        return Message(
+            english("declares", "{file} declares {key} = {value}"),
+            {"file": file, "key": f"{table}{key}", "value": value},
+        )
 
     def table(component: Component, name: str) -> _Table:
         return _Table(component, file, partial(says, f"{name}."), (name,))
@@ -76,7 +79,10 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         basis = says("memory.", "dimms", repr(memory.dimms))
         yield fact("dimm_count", MEMORY, exactly(memory.dimms, "count", basis))
     elif memory.dimm:
-        basis = Message("lists_modules", {"file": file, "slots": len(memory.dimm)})
+        basis = Message(
+            english("lists_modules", "{file} lists the modules in {slots} slots"),
+            {"file": file, "slots": len(memory.dimm)},
+        )
         yield fact("dimm_count", MEMORY, exactly(len(memory.dimm), "count", basis))
     for index, dimm in enumerate(memory.dimm):
         yield from _dimm(dimm, file, index)
@@ -114,18 +120,28 @@ def _declares_disk(index: int, disk: DeclaredDisk, file: str) -> Message:
         serial=None if disk.serial is None else repr(disk.serial),
         firmware=None if disk.firmware is None else repr(disk.firmware),
     )
-    return Message("declares_disk", values)
+    return Message(
+        english(
+            "declares_disk",
+            "{file} declares disk {index}, model = {model}[, serial = {serial}][, firmware = "
+            "{firmware}]",
+        ),
+        values,
+    )
 
 
 def _declared(file: str) -> Message:
-    return Message("declared_in", {"file": file})
+    return Message(english("declared_in", "declared in {file}"), {"file": file})
 
 
 def _dimm(dimm: DeclaredDimm, file: str, index: int) -> Iterator[Override]:
     component = Part("dimm", dimm.slot)
 
     def says(key: str | None = None, value: str | None = None) -> Message:
-        return Message("declares_module", known(file=file, slot=dimm.slot, key=key, value=value))
+        return Message(
+            english("declares_module", "{file} declares a module in {slot}[ with {key} = {value}]"),
+            known(file=file, slot=dimm.slot, key=key, value=value),
+        )
 
     table = _Table(component, file, says, ("memory", "dimm", index))
     yield Override("dimm_present", _declared(file), at_least(1, "count", says()), component)
@@ -141,7 +157,10 @@ def _dimm(dimm: DeclaredDimm, file: str, index: int) -> Iterator[Override]:
 def _gpus(machine: Machine, file: str) -> Iterator[Override]:
     origin, count = _declared(file), machine.gpu_count()
     if count is not None:
-        basis = Message("declares_gpus", {"file": file, "n": count})
+        basis = Message(
+            plural("declares_gpus", "{file} declares {n} GPU", "{file} declares {n} GPUs"),
+            {"file": file, "n": count},
+        )
         yield Override("gpu_count", origin, exactly(count, "count", basis), MACHINE)
     listed = [(at, gpu) for at, gpu in enumerate(machine.gpu) for _ in range(gpu.count)]
     for position, (at, gpu) in enumerate(listed):
@@ -163,7 +182,8 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
 
 def _gpu_says(file: str, component: str, key: str, value: str) -> Message:
     return Message(
-        "declares_of", {"file": file, "component": component, "key": key, "value": value}
+        english("declares_of", "{file} declares {component} with {key} = {value}"),
+        {"file": file, "component": component, "key": key, "value": value},
     )
 
 
@@ -191,12 +211,14 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
 
 def _pair_says(file: str, between: str, key: str, value: str) -> Message:
     values = {"file": file, "between": between, "key": key, "value": value}
-    return Message("declares_pair", values)
+    return Message(
+        english("declares_pair", "{file} declares between = {between} with {key} = {value}"), values
+    )
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     """The machine file's own limits as overrides, then the limits of the burn from them."""
-    origin = Message("override_in", {"file": file})
+    origin = Message(english("override_in", "override in {file}"), {"file": file})
     own = [
         Override(row.measurement, origin, row.limit(), row.component, own=True)
         for row in machine.limit
@@ -229,5 +251,7 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
         slowest = min(rates_mts)  # which all run at
         peak = peak_gbs(slowest, channels)
         values: Values = {"rate": slowest, "channels": channels, "peak": f"{peak:.1f}"}
-        origin = Message("from_modules", {"file": file})
+        origin = Message(
+            english("from_modules", "derived from the DIMMs and {file}"), {"file": file}
+        )
         yield from limit_book.floors("channels", None, origin, Amount(peak, values))

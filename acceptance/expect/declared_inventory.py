@@ -13,7 +13,7 @@ from itertools import permutations
 from acceptance.core import parts
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, english
 from acceptance.core.parts import MEMORY, Component
 from acceptance.expect import components, disk_sheet, gpu_names, sheet
 from acceptance.expect.sheet import Sheet
@@ -394,7 +394,13 @@ def _memory(machine: Machine) -> Memory:
         )
         for one in declared.dimm
     )
-    unread = None if modules else Message("undeclared_modules")
+    unread = (
+        None
+        if modules
+        else Message(
+            english("undeclared_modules", "memory modules: give a memory.dimm table for each")
+        )
+    )
     return Memory(total, total, modules or None, unread, None, None)
 
 
@@ -535,7 +541,7 @@ def _undeclared(
 ) -> Iterator[Message]:
     """What the file leaves out, and no sheet says either, with the key that declares it."""
     if machine.gpu_count() is None:
-        yield Message("undeclared_gpus")
+        yield Message(english("undeclared_gpus", "GPUs: give gpus, and a gpu table for each model"))
     names = [str(parts.Gpu(index)) for index in range(len(cards))]
     unnamed = [
         name
@@ -543,21 +549,37 @@ def _undeclared(
         if card.model is None and card.pci_id is None
     ]
     if unnamed:
-        yield Message("undeclared_models", {"gpus": Listed(tuple(unnamed))})
+        yield Message(
+            english(
+                "undeclared_models",
+                "the model of {gpus}, so no floor of a sheet: give gpu.model or gpu.pci_id",
+            ),
+            {"gpus": Listed(tuple(unnamed))},
+        )
     unknown = {
         str(card.model or card.pci_id)
         for card, model in zip(cards, models, strict=True)
         if model is None and (card.model or card.pci_id)
     }
     if unknown:
-        yield Message("undeclared_sheets", {"models": Listed(tuple(sorted(unknown)))})
+        yield Message(
+            english("undeclared_sheets", "floors of {models}: there is no sheet of that model"),
+            {"models": Listed(tuple(sorted(unknown)))},
+        )
     slots = [
         name
         for name, card in zip(names, cards, strict=True)
         if card.link_gen is None or card.link_width is None
     ]
     if slots:
-        yield Message("undeclared_slots", {"gpus": Listed(tuple(slots))})
+        yield Message(
+            english(
+                "undeclared_slots",
+                "the slot of {gpus}, so the card alone sets the floors of its link: give "
+                "gpu.link_gen and gpu.link_width",
+            ),
+            {"gpus": Listed(tuple(slots))},
+        )
     unlinked = [
         name
         for name, card, model, links in zip(names, cards, models, wired, strict=True)
@@ -567,26 +589,55 @@ def _undeclared(
         and not links.active
     ]
     if unlinked:
-        yield Message("undeclared_nvlinks", {"gpus": Listed(tuple(unlinked))})
+        yield Message(
+            english(
+                "undeclared_nvlinks", "NVLinks of {gpus}: give gpu.nvlink_links, or gpu_pair.path"
+            ),
+            {"gpus": Listed(tuple(unlinked))},
+        )
     if not (machine.cpu.cores or machine.cpu.threads):
-        yield Message("undeclared_processors")
+        yield Message(
+            english("undeclared_processors", "processors: give cpu.cores and cpu.threads")
+        )
     else:
         if machine.cpu.cores is None:
-            yield Message("undeclared_cores")
+            yield Message(english("undeclared_cores", "single cores: give cpu.cores"))
         if machine.cpu.sockets is None:
-            yield Message("undeclared_sockets")
+            yield Message(
+                english("undeclared_sockets", "the memory of each socket: give cpu.sockets")
+            )
     if machine.memory.total_gib is None:
-        yield Message("undeclared_memory")
+        yield Message(english("undeclared_memory", "RAM: give memory.total_gib"))
     if not machine.memory.dimm:
         yield Message("undeclared_modules")
     if not machine.disk:
-        yield Message("undeclared_disks")
+        yield Message(english("undeclared_disks", "disks: give a disk table for each model"))
     strange = sorted({disk.model or "" for disk in disks if disk.kind is None})
     if strange:
-        yield Message("undeclared_disk_sheets", {"models": Listed(tuple(strange))})
+        yield Message(
+            english(
+                "undeclared_disk_sheets",
+                "kind, link and floors of {models}: there is no sheet of that disk",
+            ),
+            {"models": Listed(tuple(strange))},
+        )
     if not machine.scratch:
-        yield Message("undeclared_scratch")
+        yield Message(
+            english(
+                "undeclared_scratch",
+                "what is written to disks and read from them: give a scratch table with a folder "
+                "on each",
+            )
+        )
     elif not scratches:
-        yield Message("undeclared_scratch_disks")
+        yield Message(
+            english(
+                "undeclared_scratch_disks",
+                "what is written to disks and read from them: no file says on which disk a "
+                "scratch folder lies, unless all disks are of one model and each has at most one",
+            )
+        )
     if not machine.network:
-        yield Message("undeclared_network")
+        yield Message(
+            english("undeclared_network", "network cards: give a network table for each port")
+        )

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance import resources
-from acceptance.core.message import Message, SetupError
+from acceptance.core.message import Message, SetupError, english
 from acceptance.core.strict import Strict, Text
 from acceptance.machine import disk_link, pcie
 from acceptance.machine.disk_link import SataLink
@@ -69,7 +69,7 @@ class DiskSheet(Strict, frozen=True):
     @property
     def origin(self) -> Message:
         """The sheet, as the origin of limits."""
-        return Message("sheet_of", {"model": self.name})
+        return Message(english("sheet_of", "sheet of {model}"), {"model": self.name})
 
     def matches(self, model: str) -> bool:
         """Whether a disk of this name is of this model."""

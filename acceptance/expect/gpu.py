@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.message import Message, Text, Values, english
 from acceptance.core.parts import GPUS, Component, Pair
 from acceptance.expect import limit_book
 from acceptance.expect.limit_book import (
@@ -28,7 +28,7 @@ from acceptance.expect.sheet import Sheet, SheetNvLink, find
 from acceptance.loads.train.parallel_contract import EFFICIENCIES
 from acceptance.machine import pcie
 
-FROM_PATH = Message("from_path")
+FROM_PATH = Message(english("from_path", "derived from the path"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,20 @@ def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[O
         FROM_PATH,
         Amount(values={"links": joined} if joined else {}),
     )
-    links: Amount | Message = Message("path_decides")
+    links: Amount | Message = Message(
+        english(
+            "path_decides",
+            "without NVLink it depends on switches, sockets and the board: p2p_gain judges it",
+        )
+    )
     if joined:
-        unknown = unless_limited(Message("nvlink_rate_not_known"))
+        unknown = unless_limited(
+            Message(
+                english(
+                    "nvlink_rate_not_known", "no model sheet says how fast one of these NVLinks is"
+                )
+            )
+        )
         links = nvlinks(pair, first.sheet, second.sheet) or unknown
     yield from limit_book.floors("nvlinks", component, FROM_PATH, links)
 
@@ -83,7 +94,10 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
     sheets = [side.sheet for side in (first, second) if side.sheet is not None]
 
     def unlimited(why: Message, by: Message = NO_SHEET) -> Override:
-        reason = Message("unless_peers_declared", {"why": why, "table": PAIR_TABLE})
+        reason = Message(
+            english("unless_peers_declared", "{why}: declare p2p in a {table} of the machine file"),
+            {"why": why, "table": PAIR_TABLE},
+        )
         return Override("p2p_supported", by, component=component, unlimited=reason)
 
     def held(value: int, basis: Message) -> Override:
@@ -91,28 +105,103 @@ def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
 
     for sheet in sheets:
         if doubt := sheet.doubt("p2p"):
-            why = Message("peers_doubtful", {"card": sheet.card, "doubt": doubt})
+            why = Message(
+                english(
+                    "peers_doubtful", "whether {card} has peer-to-peer access is doubtful ({doubt})"
+                ),
+                {"card": sheet.card, "doubt": doubt},
+            )
             return unlimited(why, sheet.origin)
     for sheet in sheets:
         if sheet.p2p == "no":
-            return held(0, Message("peers_never", {"card": sheet.card, "table": PAIR_TABLE}))
+            return held(
+                0,
+                Message(
+                    english(
+                        "peers_never",
+                        "{card} has no peer-to-peer access: early drivers advertised it there and "
+                        "delivered wrong data; `p2p = true` in a {table} of the machine file "
+                        "allows it",
+                    ),
+                    {"card": sheet.card, "table": PAIR_TABLE},
+                ),
+            )
     for side in (first, second):
         if side.sheet is None:
-            return unlimited(Message("no_sheet_of", {"gpu": str(side.name), "model": side.model}))
+            return unlimited(
+                Message(
+                    english("no_sheet_of", "no model sheet is that of {gpu} ({model})"),
+                    {"gpu": str(side.name), "model": side.model},
+                )
+            )
     model = sheets[0]
     if model is not sheets[1]:
         models = {"model": model.name, "other": sheets[1].name}
-        return unlimited(Message("two_models", models))
+        return unlimited(
+            Message(
+                english(
+                    "two_models",
+                    "two models, {model} and {other}, are not known to reach each other",
+                ),
+                models,
+            )
+        )
     joined = pair is not None and pair.nvlinks > 0
     if model.p2p == "yes" and not joined and pair is not None and pair.virtual:
-        return unlimited(Message("peers_of_hypervisor"))
+        return unlimited(
+            Message(
+                english(
+                    "peers_of_hypervisor",
+                    "without NVLinks between them the host of this virtual machine decides "
+                    "whether two GPUs have peer-to-peer access",
+                )
+            )
+        )
     if model.p2p == "yes" or (model.p2p == "nvlink" and joined):
-        return held(1, Message("peers_always", {"model": model.name, "table": PAIR_TABLE}))
+        return held(
+            1,
+            Message(
+                english(
+                    "peers_always",
+                    "two {model} have peer-to-peer access; `p2p = false` in a {table} of the "
+                    "machine file says that a VM or its host withholds it",
+                ),
+                {"model": model.name, "table": PAIR_TABLE},
+            ),
+        )
     if model.p2p == "nvlink":
-        return unlimited(Message("peers_of_board", {"model": model.name}))
+        return unlimited(
+            Message(
+                english(
+                    "peers_of_board",
+                    "without NVLinks between them the board and its processors decide whether two "
+                    "{model} have peer-to-peer access",
+                ),
+                {"model": model.name},
+            )
+        )
     if pair is None:
-        return unlimited(Message("peers_over_bridge", {"card": model.card}))
-    code = "peers_bridged" if pair.nvlinks else "peers_not_bridged"
+        return unlimited(
+            Message(
+                english(
+                    "peers_over_bridge",
+                    "{card} has peer-to-peer access over an NVLink bridge only, and NVLinks are "
+                    "not known",
+                ),
+                {"card": model.card},
+            )
+        )
+    code = (
+        english(
+            "peers_bridged",
+            "{card} has peer-to-peer access over an NVLink bridge only, and there is one",
+        )
+        if pair.nvlinks
+        else english(
+            "peers_not_bridged",
+            "{card} has peer-to-peer access over an NVLink bridge only, and none is seen",
+        )
+    )
     return held(1 if pair.nvlinks else 0, Message(code, {"card": model.card}))
 
 
@@ -202,17 +291,26 @@ def gpu_limits(
 
 def _link(gpu: GpuFacts) -> Iterator[Override]:
     """Limits of the link under load, and of copies over it."""
-    origin = Message("from_card_and_slot")
+    origin = Message(english("from_card_and_slot", "derived from card and slot"))
     generation, width = gpu.link_generation, gpu.link_width
     for name, found in (("gpu_link_gen", generation), ("gpu_link_width", width)):
         if found is None:
-            reason = unless_limited(Message("link_withheld"))
+            reason = unless_limited(
+                Message(
+                    english(
+                        "link_withheld",
+                        "neither card nor slot shows what it can do (a VM may withhold it)",
+                    )
+                )
+            )
             yield Override(name, origin, component=gpu.name, unlimited=reason)
         else:
-            basis = Message("under_load", {"most": found.told})
+            basis = Message(english("under_load", "under load: {most}"), {"most": found.told})
             yield Override(name, origin, at_least(found.value, "count", basis), gpu.name)
     link = gpu.link
-    copies: Amount | Message = unless_limited(Message("link_not_known"))
+    copies: Amount | Message = unless_limited(
+        Message(english("link_not_known", "the link's generation and width are not both known"))
+    )
     if link is not None:
         copies = Amount(link.rate, {**link._asdict(), "rate": f"{link.rate:.1f}"})
     yield from limit_book.floors("link", gpu.name, origin, copies)
@@ -240,7 +338,10 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> It
 
 def one_nvlink(sheet: Sheet, nvlink: SheetNvLink) -> Message:
     """One NVLink of a model."""
-    return Message("one_nvlink", {"generation": nvlink.generation, "sheet": sheet.origin})
+    return Message(
+        english("one_nvlink", "one link of NVLink {generation} in one direction ({sheet})"),
+        {"generation": nvlink.generation, "sheet": sheet.origin},
+    )
 
 
 def _links(
@@ -249,24 +350,73 @@ def _links(
     """The limit of active NVLinks, or the reason why there is none."""
 
     def undeclared(why: Message) -> tuple[None, Message]:
-        return None, Message("unless_links_declared", {"why": why})
+        return None, Message(
+            english("unless_links_declared", "{why}: declare nvlink_links in the machine file"),
+            {"why": why},
+        )
 
     if sheet is None:
         return None, _no_sheet(gpu)
     if sheet.nvlink is None:
-        return undeclared(Message("sheet_without_nvlink", {"model": sheet.name}))
+        return undeclared(
+            Message(
+                english("sheet_without_nvlink", "the sheet of {model} knows of no NVLink"),
+                {"model": sheet.name},
+            )
+        )
     full, of = sheet.nvlink.full(), sheet.nvlink.links
     if doubt := sheet.doubt("nvlink.active"):
-        return undeclared(Message("sheet_number_doubtful", {"doubt": doubt}))
+        return undeclared(
+            Message(
+                english("sheet_number_doubtful", "the sheet's own number is doubtful ({doubt})"),
+                {"doubt": doubt},
+            )
+        )
     bridged = 0 in sheet.nvlink.active
     if not gpu.nvlink_active and bridged:
-        return undeclared(Message("no_bridge_seen", {"card": sheet.card}))
+        return undeclared(
+            Message(
+                english(
+                    "no_bridge_seen",
+                    "no NVLink is active: no bridge is seen, and {card} runs without one",
+                ),
+                {"card": sheet.card},
+            )
+        )
     if not gpu.nvlink_active and alone:
-        return undeclared(Message("links_withheld"))
+        return undeclared(
+            Message(
+                english(
+                    "links_withheld",
+                    "no NVLink is active: one GPU alone is often given to a VM without its links",
+                )
+            )
+        )
     if sheet.p2p == "nvlink" and 0 < most < full:
         of_board: Values = {"model": sheet.name, "most": most, "of": of}
-        return undeclared(Message("links_of_board", of_board))
-    code = "nvlinks_bridged" if bridged else "nvlinks_on_board"
+        return undeclared(
+            Message(
+                english(
+                    "links_of_board",
+                    "no {model} here has more than {most} of its {of} NVLinks active: boards "
+                    "without a switch differ in how many there are",
+                ),
+                of_board,
+            )
+        )
+    code = (
+        english(
+            "nvlinks_bridged",
+            "{card} has {full} of its {of} NVLinks active once it is bridged; nvlink_links in the "
+            "machine file goes before this",
+        )
+        if bridged
+        else english(
+            "nvlinks_on_board",
+            "{card} has {full} of its {of} NVLinks active on its board; nvlink_links in the "
+            "machine file goes before this",
+        )
+    )
     basis = Message(code, {"card": sheet.card, "full": full, "of": of})
     return exactly(full, "count", basis), None
 
@@ -278,7 +428,10 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     if isinstance(number, Message):
         yield Override("gpu_sm_count", origin, component=gpu.name, unlimited=number)
     else:
-        basis = Message("multiprocessors_of", {"card": number.card, "number": number.sm})
+        basis = Message(
+            english("multiprocessors_of", "{card} has {number} multiprocessors"),
+            {"card": number.card, "number": number.sm},
+        )
         yield Override("gpu_sm_count", origin, exactly(number.sm, "count", basis), gpu.name)
     found: Sheet | Amount | Message = _figure(gpu, sheet, "memory.gib")
     if isinstance(found, Sheet):
@@ -292,15 +445,25 @@ def _figure(gpu: GpuFacts, sheet: Sheet | None, key: str) -> Sheet | Message:
     if sheet is None:
         return _no_sheet(gpu)
     if doubt := sheet.doubt(key):
-        return unless_limited(Message("sheet_figure_doubtful", {"doubt": doubt}))
+        return unless_limited(
+            Message(
+                english("sheet_figure_doubtful", "the sheet's own figure is doubtful ({doubt})"),
+                {"doubt": doubt},
+            )
+        )
     return sheet
 
 
 def _no_sheet(gpu: GpuFacts) -> Message:
-    return unless_limited(Message("no_sheet_of_gpu", {"gpu": str(gpu), "id": gpu.device_id}))
+    return unless_limited(
+        Message(
+            english("no_sheet_of_gpu", "no model sheet is that of {gpu} with PCI id {id}"),
+            {"gpu": str(gpu), "id": gpu.device_id},
+        )
+    )
 
 
-FROM_LINKS = Message("from_links")
+FROM_LINKS = Message(english("from_links", "derived from the links"))
 OFF = "_p2p_off"  # of the arm that goes through host memory
 
 _Way = tuple[str, Amount]  # the quantity ("nvlinks", "pcie"), and how much of it
@@ -347,7 +510,20 @@ def host_way(a: GpuFacts, b: GpuFacts) -> Amount | None:
             "width": link.width,
             "rate": f"{link.rate:.1f}",
         }
-        found.append(Amount(link.rate, {"link": Message("pcie_of", values)}))
+        found.append(
+            Amount(
+                link.rate,
+                {
+                    "link": Message(
+                        english(
+                            "pcie_of",
+                            "the PCI Express link of {gpu}, {rate} GB/s ({generation}; {width})",
+                        ),
+                        values,
+                    )
+                },
+            )
+        )
     return min(found, key=lambda one: one.value)
 
 
@@ -385,7 +561,12 @@ def parallel_limits(
     if len({gpu.model for gpu in gpus}) > 1:
         # The sum of what all do alone is out of reach where the slowest sets the pace.
         for name in EFFICIENCIES:
-            why = Message("parallel_mixed")
+            why = Message(
+                english(
+                    "parallel_mixed",
+                    "the GPUs are of several models, and the slowest of them sets the pace of all",
+                )
+            )
             yield Override(name, FROM_LINKS, component=GPUS, unlimited=unless_limited(why))
         return
     own = {gpu.name: find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus}
@@ -414,7 +595,15 @@ def _sharded(rate: float) -> Amount | Message:
     least = limit_book.figures().sharded_least_gbs.value
     if rate >= least:
         return Amount()
-    return unless_limited(Message("parallel_sharded_slower", {"rate": f"{least:g}"}))
+    return unless_limited(
+        Message(
+            english(
+                "parallel_sharded_slower",
+                "figures of FSDP2 are known only over NVLinks of at least {rate} GB/s",
+            ),
+            {"rate": f"{least:g}"},
+        )
+    )
 
 
 def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Amount | Message:
@@ -431,4 +620,13 @@ def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Amou
     ):
         return Amount()
     values: Values = {"peak": f"{most:g}", "rate": f"{least:g}"}
-    return unless_limited(Message("parallel_pcie_others", values))
+    return unless_limited(
+        Message(
+            english(
+                "parallel_pcie_others",
+                "figures over PCI Express are known only of two cards of at most {peak} TFLOP/s "
+                "in float16, in slots of at least {rate} GB/s",
+            ),
+            values,
+        )
+    )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from acceptance import resources
 from acceptance.core import parts
 from acceptance.core.limit import MIB, Limit
-from acceptance.core.message import Message, SetupError, Values
+from acceptance.core.message import Message, SetupError, Values, english
 from acceptance.core.parts import Component
 from acceptance.expect import architecture, limit_book, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings
@@ -31,7 +31,13 @@ from acceptance.machine.machine_file import DeclaredGpu, Machine
 from acceptance.machine.pcie import generation
 from acceptance.machine.topology import nvlinks, pairs
 
-_UNCOUNTED = Message("read_counters")
+_UNCOUNTED = Message(
+    english(
+        "read_counters",
+        "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a VM: "
+        "its host's, too)",
+    )
+)
 
 
 @functools.cache
@@ -75,9 +81,21 @@ def overrides(
                 traits.memory_max_temperature_c,
                 limit_book.figures().memory_warn_c.value,
             )
-            basis = Message("highest_of_memory", {"highest": f"{highest:g}"})
+            basis = Message(
+                english(
+                    "highest_of_memory",
+                    "the driver names {highest} degC as the highest operating temperature of this "
+                    "card's memory",
+                ),
+                {"highest": f"{highest:g}"},
+            )
             limit = Limit("degC", basis, high=highest, warn_high=highest - warn)
-            yield Override("gpu_memory_temperature", Message("told_by_driver"), limit, gpu.name)
+            yield Override(
+                "gpu_memory_temperature",
+                Message(english("told_by_driver", "told by the driver")),
+                limit,
+                gpu.name,
+            )
 
 
 def ceilings(
@@ -153,15 +171,34 @@ def gaps(
         values: Values = {"gpu": str(gpu.name), "card": own.card, "cure": _UNCOUNTED}
         counters = gpu.counters
         if gpu.traits.ecc_enabled is False:
-            cure = Message("switch_ecc_on", {"gpu": gpu.uuid or gpu.pci_address})
-            yield Message("ecc_off", {"gpu": str(gpu.name), "card": own.card, "cure": cure})
+            cure = Message(
+                english("switch_ecc_on", "`sudo nvidia-smi -i {gpu} -e 1`, then reboot"),
+                {"gpu": gpu.uuid or gpu.pci_address},
+            )
+            yield Message(
+                english("ecc_off", "{gpu}: ECC is off, and {card} has it on: {cure}"),
+                {"gpu": str(gpu.name), "card": own.card, "cure": cure},
+            )
         elif counters is None or counters.ecc_uncorrected is None:
-            yield Message("no_ecc_counters", values)
+            yield Message(
+                english(
+                    "no_ecc_counters",
+                    "{gpu}: the driver tells no ECC counters, and {card} has them: {cure}",
+                ),
+                values,
+            )
         elif counters.remap_failed is None and None in (
             counters.retired_single,
             counters.retired_double,
         ):
-            yield Message("no_retired_memory", values)
+            yield Message(
+                english(
+                    "no_retired_memory",
+                    "{gpu}: the driver tells neither remapped rows nor retired pages, and {card} "
+                    "has one of them: {cure}",
+                ),
+                values,
+            )
 
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.message import Listed, Message, UserError, Values
+from acceptance.core.message import Listed, Message, UserError, Values, english
 from acceptance.core.nearest import nearest
 from acceptance.core.plain_text import same_text
 from acceptance.expect import sheet
@@ -141,8 +141,22 @@ def read(
     if not found:
         values: Values = {"where": where, "name": repr(text)}
         if not (like := near(text, sheets)):
-            return Message("gpu_model_without_sheet", values)
-        return Message("gpu_model_like", {**values, "near": Listed(like)})
+            return Message(
+                english(
+                    "gpu_model_without_sheet",
+                    "{where} is {name}, of which no sheet is known, so it is compared with NVML's "
+                    "name as it stands",
+                ),
+                values,
+            )
+        return Message(
+            english(
+                "gpu_model_like",
+                "{where} is {name}, of which no sheet is known, so it is compared with NVML's "
+                "name as it stands; correct it if it is meant to be {near}",
+            ),
+            {**values, "near": Listed(like)},
+        )
     values = {"where": where, "name": repr(text), "model": Listed(found[0].nvml_names)}
     name = _squeezed(text)
     if others := [
@@ -150,8 +164,15 @@ def read(
         for one in sheets
         if one is not found[0] and _names(one).words.fullmatch(name)
     ]:
-        return Message("gpu_model_first_of", {**values, "others": Listed(tuple(others))})
-    return Message("gpu_model_read", values)
+        return Message(
+            english(
+                "gpu_model_first_of",
+                "{where} is {name}, read as {model}; if it is another one ({others}), write that "
+                "name",
+            ),
+            {**values, "others": Listed(tuple(others))},
+        )
+    return Message(english("gpu_model_read", "{where} is {name}, read as {model}"), values)
 
 
 def is_of(text: str, gpu: Gpu, sheets: Sequence[Sheet]) -> bool:

@@ -24,6 +24,7 @@ from acceptance.core.message import (
     Term,
     Text,
     Values,
+    english,
     known,
 )
 from acceptance.core.parts import Component
@@ -35,9 +36,12 @@ from acceptance.expect.sheet import Figure
 
 # The origins of entries without a limit because the GPU's model is not known. Measurements that
 # have no limit on purpose have another origin.
-NO_SHEET, NO_ARCHITECTURE = Message("model_sheets"), Message("architectures")
-CLASS_DEFAULT = Message("class_default")
-SITE = Message("site_limit")
+NO_SHEET, NO_ARCHITECTURE = (
+    Message(english("model_sheets", "model sheets")),
+    Message(english("architectures", "architectures")),
+)
+CLASS_DEFAULT = Message(english("class_default", "class default"))
+SITE = Message(english("site_limit", "limit of the site's own"))
 # The machine file's tables in which somebody can say what no sheet does.
 LIMIT_TABLE, PAIR_TABLE = "[[limit]]", "[[gpu_pair]]"
 
@@ -149,11 +153,14 @@ def must_be_zero(basis: Text) -> Limit:
 
 def unless_limited(why: Text | Term) -> Message:
     """Why there is no limit, and that the machine file can have one."""
-    return Message("unless_limited", {"why": why, "table": LIMIT_TABLE})
+    return Message(
+        english("unless_limited", "{why}: a {table} in the machine file judges it all the same"),
+        {"why": why, "table": LIMIT_TABLE},
+    )
 
 
 FILE = "derived.toml"
-CEILING = Message("ceiling")
+CEILING = Message(english("ceiling", "ceiling"))
 
 Rate = tuple[float, Message]  # a maximum, and its derivation
 
@@ -227,12 +234,15 @@ class Book(Strict, frozen=True):
 
     derived: tuple[DerivedLimit, ...]
     quantity: dict[Sentence, Sentence]
+    wording: dict[Sentence, Sentence]  # the English of each row's code
     figure: Figures
 
     def __post_init__(self) -> None:
         used = {of for row in self.derived for of in row.of}
         if odd := sorted(used ^ self.quantity.keys()):
             raise ValueError(f"quantity: {', '.join(odd)} must stand there and in an `of`")
+        if odd := sorted({row.wording for row in self.derived} ^ self.wording.keys()):
+            raise ValueError(f"wording: {', '.join(odd)} must stand there and in a limit")
         ours = measurements.shipped().by_name
         named = {name for row in self.derived for of in row.of.values() for name in of} - set(ours)
         if odd := sorted(name for name in named if not fnmatch.filter(ours, name)):

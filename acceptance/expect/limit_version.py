@@ -61,9 +61,9 @@ def _files() -> Iterator[tuple[str, Path]]:
 
 
 def _without_words(name: str, table: dict[str, Any]) -> dict[str, Any]:
-    """A file's data; of a family without its words."""
+    """A file's data without its sentences, and of a family without its words."""
     if not name.startswith("measurements/"):
-        return table
+        return {key: value for key, value in table.items() if key != "wording"}
     rows = [
         {key: value for key, value in row.items() if key not in _WORDS}
         for row in table.get("measurement", ())

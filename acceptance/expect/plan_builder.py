@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from acceptance.core.finding import Criterion, Plausible, Siblings, Waiver, Within
 from acceptance.core.limit import Limit
-from acceptance.core.message import Listed, Message, Text, known
+from acceptance.core.message import Listed, Message, Text, english, known
 from acceptance.core.nearest import cure, nearest
 from acceptance.core.parts import CPU, GPUS, MEMORY, Component, Gpu
 from acceptance.core.plan import (
@@ -350,7 +350,10 @@ def _gaps(
     loaded = {due.component for check in planned if check.gpu_load_s for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in loaded:
-            yield Message("gpu_not_loaded", {"gpu": str(gpu)})
+            yield Message(
+                english("gpu_not_loaded", "{gpu}: no check of this plan loads it"),
+                {"gpu": str(gpu)},
+            )
     shown = {
         (one.name, name)
         for check in checks
@@ -368,7 +371,14 @@ def _gaps(
                 measurement=entry.measurement,
                 component=str(part),
             )
-            yield Message("limit_of_nothing", about)
+            yield Message(
+                english(
+                    "limit_of_nothing",
+                    "{origin}: a limit for {measurement} on {component}, which this machine does "
+                    "not show",
+                ),
+                about,
+            )
 
 
 def _verified(check: CollectedCheck, due: Sequence[Due], gpus: int) -> tuple[Component, ...]:
@@ -399,19 +409,37 @@ def _rare_faults(
         seconds = sum(check.load_s for check in planned if part in check.verifies)
         missed = math.exp(-seconds / RARE_S)
         if not seconds:
-            yield Message("rare_faults_no_load", {"component": str(part)})
+            yield Message(
+                english(
+                    "rare_faults_no_load",
+                    "a fault on {component} that shows only now and then is missed: no load of "
+                    "this run verifies its results there",
+                ),
+                {"component": str(part)},
+            )
         elif round(100.0 * missed):
             about = known(
                 component=str(part), seconds=f"{seconds:.0f}", missed=f"{100.0 * missed:.0f}"
             )
-            yield Message("rare_faults_missed", about)
+            yield Message(
+                english(
+                    "rare_faults_missed",
+                    "a fault on {component} that shows once in ten minutes of load is missed in "
+                    "{missed} of 100 such runs ({seconds} s of verified load)",
+                ),
+                about,
+            )
 
 
 def _evidence(check: CollectedCheck) -> Listed | Message:
     """What a check is judged from."""
     if check.follows:
         return Listed(check.follows)
-    return Message("a_load_of_gpus" if check.follows_load == "gpus" else "a_load_check")
+    return Message(
+        english("a_load_of_gpus", "a check that keeps the GPUs at work")
+        if check.follows_load == "gpus"
+        else english("a_load_check", "a check that loads the machine")
+    )
 
 
 def _unfounded(pattern: str, check: CollectedCheck, profile: str) -> PlanError:
@@ -444,7 +472,14 @@ def waivers_of_nothing(
                 what=waiver.measurement or waiver.skip,
                 component=waiver.component,
             )
-            yield Message("waiver_of_nothing", about)
+            yield Message(
+                english(
+                    "waiver_of_nothing",
+                    "{origin}: the waiver of {what}[ on {component}] matches nothing on this "
+                    "machine: correct or remove it",
+                ),
+                about,
+            )
 
 
 def build(
@@ -481,7 +516,13 @@ def build(
         not_tested=(
             *machine.not_offered,
             *(
-                Message("evidence_not_planned", {"check": one.id, "evidence": _evidence(one)})
+                Message(
+                    english(
+                        "evidence_not_planned",
+                        "{check}: it is judged from {evidence}, and this plan runs none of that",
+                    ),
+                    {"check": one.id, "evidence": _evidence(one)},
+                )
                 for one in unfounded
             ),
         ),

@@ -12,7 +12,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, DtypeName, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, SetupError
+from acceptance.core.message import Message, SetupError, english
 from acceptance.core.nearest import nearest
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.train.rates import TRAINING_RATES, TRAINING_SHARES
@@ -31,7 +31,12 @@ def with_article(name: str) -> Message:
     """
     first = name.partition(" ")[0]
     sounds = _VOWEL_NAMES if first == first.upper() else _VOWELS
-    return Message("an_item" if first[:1].upper() in sounds else "a_item", {"name": name})
+    return Message(
+        english("an_item", "an {name}")
+        if first[:1].upper() in sounds
+        else english("a_item", "a {name}"),
+        {"name": name},
+    )
 
 
 # A file of the same folder that is no sheet: the architectures for models without one.

@@ -15,7 +15,7 @@ from typing import Literal, NoReturn
 import msgspec
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values
+from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import LimitSet, LooserLimit, Plan, SiteSheet
 from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures
@@ -72,7 +72,10 @@ class SiteModel(Sheet, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def origin(self) -> Message:
         """The sheet, as the origin of limits."""
-        return Message("site_sheet_of", {"model": self.name, "file": self.file})
+        return Message(
+            english("site_sheet_of", "the site's sheet of {model}, {file}"),
+            {"model": self.name, "file": self.file},
+        )
 
 
 class SiteDisk(DiskSheet, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -330,12 +333,31 @@ def notes(limits: LimitSet, here: Collection[str]) -> Iterator[Message]:
             continue
         values = {"model": one.model, "file": one.file, "digest": one.sha256[:12]}
         if one.replaces:
-            yield Message("site_sheet_replaces", values)
+            yield Message(
+                english(
+                    "site_sheet_replaces",
+                    "the site's sheet {file} (sha256 {digest}) replaces rigproof's own of {model}",
+                ),
+                values,
+            )
         else:
-            yield Message("site_sheet_adds", values)
+            yield Message(
+                english(
+                    "site_sheet_adds",
+                    "the site's sheet {file} (sha256 {digest}) is of {model}, which rigproof has "
+                    "no sheet of",
+                ),
+                values,
+            )
     if others := tuple(one.file for one in limits.sheets if one.file not in here):
         listed = Listed.first(others, _MOST_FILES)
-        yield Message("site_sheets_of_others", {"files": listed})
+        yield Message(
+            english(
+                "site_sheets_of_others",
+                "sheets of the site that are of no GPU or disk here: {files}",
+            ),
+            {"files": listed},
+        )
     same: dict[tuple[object, ...], list[LooserLimit]] = {}
     for loose in limits.looser:
         bounds = [(limit.low, limit.high) if limit else None for limit in (loose.own, loose.limit)]
@@ -352,12 +374,40 @@ def _loosened(one: LooserLimit, components: Listed) -> Message:
     }
     if one.limit is None:
         if one.kind == "ceiling":
-            return Message("site_sheet_drops_ceiling", values)
-        return Message("site_sheet_drops", values)
+            return Message(
+                english(
+                    "site_sheet_drops_ceiling",
+                    "looser by the site's sheets: {name} of {components} has no ceiling, by "
+                    "rigproof's own it is {own}",
+                ),
+                values,
+            )
+        return Message(
+            english(
+                "site_sheet_drops",
+                "looser by the site's sheets: {name} of {components} has no limit, by rigproof's "
+                "own it must be {own}",
+            ),
+            values,
+        )
     values = {**values, "limit": _bounds(one.limit, one.kind)}
     if one.kind == "ceiling":
-        return Message("site_sheet_raises_ceiling", values)
-    return Message("site_sheet_loosens", values)
+        return Message(
+            english(
+                "site_sheet_raises_ceiling",
+                "looser by the site's sheets: the ceiling of {name} of {components} is {limit}, "
+                "by rigproof's own {own}",
+            ),
+            values,
+        )
+    return Message(
+        english(
+            "site_sheet_loosens",
+            "looser by the site's sheets: {name} of {components} must be {limit}, by rigproof's "
+            "own {own}",
+        ),
+        values,
+    )
 
 
 def _bounds(limit: Limit, kind: _Kind) -> Quantity | Range:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.evidence import Scratch
-from acceptance.core.message import Listed, Message, Quantity, Values, known
+from acceptance.core.message import Listed, Message, Quantity, Values, english, known
 from acceptance.core.parts import Component
 from acceptance.expect import limit_book
 from acceptance.expect.disk_sheet import BLOCK_BYTES, DiskSheet, DiskVariant, find
@@ -69,7 +69,7 @@ def floors(
     if isinstance(found, Message):
         for of in ("disk", "disk_random"):
             yield from limit_book.floors(
-                of, component, Message("disk_sheets"), unless_limited(found)
+                of, component, Message(english("disk_sheets", "disk sheets")), unless_limited(found)
             )
         return
     sheet, variant, link = found
@@ -84,7 +84,10 @@ def ceilings(facts: StorageFacts, component: Component) -> Iterator[Override]:
     if facts.link is None or _not_one_disk(facts) is not None:
         return
     yield from limit_book.ceilings("disk_link", component, facts.link)
-    blocks = Message("disk_blocks", {"link": facts.link[1], "bytes": BLOCK_BYTES})
+    blocks = Message(
+        english("disk_blocks", "({link}) / {bytes} bytes"),
+        {"link": facts.link[1], "bytes": BLOCK_BYTES},
+    )
     rate = _blocks(facts.link), blocks
     yield from limit_book.ceilings("disk_link_blocks", component, rate)
 
@@ -92,16 +95,37 @@ def ceilings(facts: StorageFacts, component: Component) -> Iterator[Override]:
 def _not_one_disk(facts: StorageFacts) -> Message | None:
     """Why the sheet and the link of one disk say nothing about the filesystem, or None."""
     if facts.layers:
-        return Message("disk_layers", {"layers": Listed(tuple(facts.layers))})
+        return Message(
+            english(
+                "disk_layers",
+                "the file system is on {layers}, whose speed neither sheet nor link tells",
+            ),
+            {"layers": Listed(tuple(facts.layers))},
+        )
     if len(facts.disks) != 1:
-        return Message("disk_count", {"disks": len(facts.disks)})
+        return Message(
+            english(
+                "disk_count",
+                "the file system is on {disks} disks, which no sheet describes together",
+            ),
+            {"disks": len(facts.disks)},
+        )
     disk = facts.disks[0]
     if disk.kind == "virtual":
-        return Message("disk_virtual", {"disk": disk.name})
+        return Message(
+            english("disk_virtual", "{disk} is a virtual disk: its speed is what the host grants"),
+            {"disk": disk.name},
+        )
     # A SATA disk behind a SAS controller is listed as "sas".
     if disk.transport not in ("nvme", "sata", "sas"):
         values = known(disk=disk.name, transport=disk.transport)
-        return Message("disk_transport", values)
+        return Message(
+            english(
+                "disk_transport",
+                "{disk} is not attached by NVMe, SATA or SAS[, but by {transport}]",
+            ),
+            values,
+        )
     return None
 
 
@@ -113,22 +137,38 @@ def _sheet(
         return why
     (disk,) = facts.disks
     if facts.link is None:
-        return Message("disk_link_unknown", {"disk": disk.name})
+        return Message(
+            english("disk_link_unknown", "the kernel does not show the link of {disk}"),
+            {"disk": disk.name},
+        )
     if disk.model is None or disk.size_bytes is None:
-        return Message("disk_name_unknown", {"disk": disk.name})
+        return Message(
+            english(
+                "disk_name_unknown", "the kernel does not tell the model and the size of {disk}"
+            ),
+            {"disk": disk.name},
+        )
     sheet = find(sheets, disk.model)
     if sheet is None or (sheet.kind == "nvme") != (disk.transport == "nvme"):
-        return Message("disk_no_sheet", {"model": disk.model})
+        return Message(
+            english("disk_no_sheet", "no disk sheet has the model {model}"), {"model": disk.model}
+        )
     variant = sheet.of_size(disk.size_bytes)
     if variant is None:
         size = f"{disk.size_bytes / 1e9:.0f}"
-        return Message("disk_size_unlisted", {"model": sheet.name, "size": size})
+        return Message(
+            english("disk_size_unlisted", "the sheet of {model} has no disk of {size} GB"),
+            {"model": sheet.name, "size": size},
+        )
     return sheet, variant, facts.link
 
 
 def _source(sheet: DiskSheet) -> Message:
     day = sheet.read.isoformat() if sheet.read is not None else None
-    return Message("disk_sheet_source", known(source=sheet.source, day=day))
+    return Message(
+        english("disk_sheet_source", "{source}[, read on {day}]"),
+        known(source=sheet.source, day=day),
+    )
 
 
 def _read(sheet: DiskSheet, variant: DiskVariant, link: Rate) -> Amount:
@@ -148,7 +188,15 @@ def _read(sheet: DiskSheet, variant: DiskVariant, link: Rate) -> Amount:
 def _random(sheet: DiskSheet, variant: DiskVariant, link: Rate, jobs: int) -> Amount | Message:
     if variant.read_iops is None:
         why: Values = {"model": sheet.name, "size": variant.gb}
-        return unless_limited(Message("disk_random_unstated", why))
+        return unless_limited(
+            Message(
+                english(
+                    "disk_random_unstated",
+                    "no source gives the random reads of {model} of {size} GB",
+                ),
+                why,
+            )
+        )
     carried, requested = _blocks(link), jobs * limit_book.figures().job_iops.value
     least = min(variant.read_iops, carried, requested)
     values: Values = {

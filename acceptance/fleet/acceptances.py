@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from acceptance.core import plain_text, regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.journal import run_folder
 from acceptance.run import signature
 from acceptance.wording.errors import WordedUserError
@@ -42,7 +42,12 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     def of(self, run: str) -> Message:
         """In a sentence, of one of its runs."""
         values = {"run": run, "by": self.by, "at": f"{self.at:%Y-%m-%d %H:%M}"}
-        return Message("fleet_accepted", {**values, "reason": self.reason})
+        return Message(
+            english(
+                "fleet_accepted", "the FAIL of {run} was accepted by {by} on {at} UTC: {reason}"
+            ),
+            {**values, "reason": self.reason},
+        )
 
 
 _DECODER = msgspec.json.Decoder(Acceptance)
@@ -56,15 +61,27 @@ def read(path: Path, signers: Path | None) -> Acceptance:
     content = regular_file.read(path, regular_file.SMALL_RECORD)
     signed = path.with_name(f"{path.name}.sig").exists()
     if signers is not None and not signed:
-        raise WordedUserError("acceptance_unsigned")
+        raise WordedUserError(english("acceptance_unsigned", "it is not signed"))
     if signed:
         signature.verify_file(path, signers)
     try:
         found = _DECODER.decode(content)
     except ValueError as error:
-        raise WordedUserError("acceptance_unread", why=str(error)) from error
+        raise WordedUserError(
+            english(
+                "acceptance_unread",
+                "it is no acceptance as `rigproof fleet accept` writes it ({why})",
+            ),
+            why=str(error),
+        ) from error
     if not _says_something(found.reason):
-        raise WordedUserError("acceptance_no_reason")
+        raise WordedUserError(
+            english(
+                "acceptance_no_reason",
+                "an acceptance needs a reason: say with --reason why the FAIL does not count any "
+                "more",
+            )
+        )
     return found
 
 
@@ -87,7 +104,9 @@ def write(
     if signed is not None:
         # First: without its file a signature means nothing.
         beside = path.with_name(f"{path.name}.sig")
-        run_folder.write_whole(beside, signed, then=Message("accept_again"), mode=0o444)
+        run_folder.write_whole(
+            beside, signed, then=Message(english("accept_again", "accept it again")), mode=0o444
+        )
     run_folder.write_whole(path, content, then=Message("accept_again"), mode=0o444)
     return path, made
 

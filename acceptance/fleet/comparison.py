@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acceptance.core.message import Listed, Message, Quantity, Value
+from acceptance.core.message import Listed, Message, Quantity, Value, english
 from acceptance.core.parts import Component, Gpu
 from acceptance.fleet import outliers
 from acceptance.fleet.common_cause import (
@@ -232,7 +232,12 @@ def sentences(found: Comparison) -> tuple[Message, ...]:
         *map(_apart, found.apart),
         *map(_differs, found.versions),
         *(
-            [Message("fleet_uncompared", {"machines": Listed.first(found.uncompared, _SHOWN)})]
+            [
+                Message(
+                    english("fleet_uncompared", "no equal machine to compare with: {machines}"),
+                    {"machines": Listed.first(found.uncompared, _SHOWN)},
+                )
+            ]
             * bool(found.uncompared)
         ),
         *([_counted(found)] * bool(found.compared)),
@@ -242,9 +247,23 @@ def sentences(found: Comparison) -> tuple[Message, ...]:
 def _counted(found: Comparison) -> Message:
     values: dict[str, Value] = {"compared": found.compared, "measured": found.measured}
     if not found.twice:
-        return Message("fleet_compared_once", values)
+        return Message(
+            english(
+                "fleet_compared_once",
+                "compared with their equals: {compared} of {measured} machines, none on an "
+                "earlier night: slow ones are named from the second night",
+            ),
+            values,
+        )
     slow = len({flag.machine for flag in found.flags})
-    return Message("fleet_compared", {**values, "twice": found.twice, "slow": slow})
+    return Message(
+        english(
+            "fleet_compared",
+            "compared with their equals: {compared} of {measured} machines, {twice} of them on an "
+            "earlier night too; slower: {slow} (no verdict changes)",
+        ),
+        {**values, "twice": found.twice, "slow": slow},
+    )
 
 
 def _share(value: float) -> Quantity:
@@ -263,7 +282,20 @@ def _cause(one: Cause) -> Message:
         "machines": Listed.first(machines, _SHOWN),
     }
     slot = any(attribute.name == SLOT for attribute in one.attributes)
-    return Message("fleet_cause_of_cards" if slot else "fleet_cause", values)
+    return Message(
+        english(
+            "fleet_cause_of_cards",
+            "{attributes}: {hits} of the {having} cards there are slower than their equals, of "
+            "{flagged} among all {all}: in {machines}, in {measurements}",
+        )
+        if slot
+        else english(
+            "fleet_cause",
+            "{attributes}: {hits} of the {having} machines with it are slower than their equals, "
+            "of {flagged} among all {all}: {machines}, in {measurements}",
+        ),
+        values,
+    )
 
 
 def _slow(one: SingleMachine, flags: Iterable[Flag]) -> Message:
@@ -275,7 +307,12 @@ def _slow(one: SingleMachine, flags: Iterable[Flag]) -> Message:
     worst = max(own, key=lambda flag: flag.drop / flag.threshold)
     unit, more = worst.series.unit, len(own) - 1
     return Message(
-        "fleet_slow",
+        english(
+            "fleet_slow",
+            "{machine} is slower than its equals on two nights: {component} {measurement} "
+            "{value}, {drop} worse than {usual}, the median of {others} others (beyond "
+            "{threshold} it counts)[; other values beyond theirs: {more}]",
+        ),
         {
             "machine": one.machine,
             "component": str(worst.series.component),
@@ -298,7 +335,14 @@ def _apart(one: Apart) -> Message:
         "measurement": one.series.measurement,
         "drop": _share(one.drop),
     }
-    return Message("fleet_apart", values)
+    return Message(
+        english(
+            "fleet_apart",
+            "{worse} is {drop} behind {better} in {component} {measurement} on two nights: of two "
+            "machines none can be blamed, so hold both against the model's sheet",
+        ),
+        values,
+    )
 
 
 def _differs(one: BatchVersions) -> Message:
@@ -310,13 +354,21 @@ def _differs(one: BatchVersions) -> Message:
     )
     texts = [
         Message(
-            "fleet_version_on", {"version": version, "machines": Listed.first(machines, _SHOWN)}
+            english("fleet_version_on", "{version} on {machines}"),
+            {"version": version, "machines": Listed.first(machines, _SHOWN)},
         )
         for version, machines in others
     ]
     if unread:
-        texts.append(Message("fleet_version_unread", {"machines": Listed.first(unread, _SHOWN)}))
+        texts.append(
+            Message(
+                english("fleet_version_unread", "not read on {machines}"),
+                {"machines": Listed.first(unread, _SHOWN)},
+            )
+        )
     values: dict[str, Value] = {"batch": one.batch, "name": name, "others": Listed(tuple(texts))}
     if usual:
         values["usual"] = usual
-    return Message("fleet_versions", values)
+    return Message(
+        english("fleet_versions", "{batch}: {name} differs: [{usual} on most, ]{others}"), values
+    )

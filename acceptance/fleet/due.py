@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.core import plain_text, regular_file
+from acceptance.core.message import english
 from acceptance.fleet.common_cause import SLOT
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -39,16 +40,39 @@ def names(text: str, source: str) -> tuple[str, ...]:
             continue
         if not is_name(name):
             quoted = plain_text.quote(line)
-            raise WordedUserError("fleet_due_line", source=source, line=number, text=quoted)
+            raise WordedUserError(
+                english(
+                    "fleet_due_line",
+                    "{source}, line {line}: {text} is no name of a machine: write one name on "
+                    "each line, such as `sinfo -N -h -o %N` prints",
+                ),
+                source=source,
+                line=number,
+                text=quoted,
+            )
         found[name] = None
     if not found:
-        raise WordedUserError("fleet_due_empty", source=source)
+        raise WordedUserError(
+            english("fleet_due_empty", "{source} names no machine: write one name on each line"),
+            source=source,
+        )
     return tuple(found)
 
 
 def read(path: Path) -> tuple[str, ...]:
     """The machines that a file names. Raises WordedUserError."""
-    text = _text(path, lambda why: WordedUserError("fleet_due_unread", path=str(path), why=why))
+    text = _text(
+        path,
+        lambda why: WordedUserError(
+            english(
+                "fleet_due_unread",
+                "{path}: the list of due machines cannot be read ({why}): give a file with one "
+                "name on each line",
+            ),
+            path=str(path),
+            why=why,
+        ),
+    )
     return names(text, str(path))
 
 
@@ -61,7 +85,15 @@ def read_locations(path: Path) -> dict[str, dict[str, str]]:
     source = str(path)
     text = _text(
         path,
-        lambda why: WordedUserError("fleet_locations_unread", path=source, why=why),
+        lambda why: WordedUserError(
+            english(
+                "fleet_locations_unread",
+                "{path}: what is known of the machines cannot be read ({why}): give a CSV file "
+                "such as `machine,rack`",
+            ),
+            path=source,
+            why=why,
+        ),
         "utf-8-sig",
     )
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -74,9 +106,23 @@ def read_locations(path: Path) -> dict[str, dict[str, str]]:
             or len(set(names)) < len(names)
             or not all(names)
         ):
-            raise WordedUserError("fleet_locations_head", path=source)
+            raise WordedUserError(
+                english(
+                    "fleet_locations_head",
+                    "{path}: the first line must name the columns, `machine` first and then what "
+                    "is known of each, such as `machine,rack,switch`",
+                ),
+                path=source,
+            )
         if SLOT in names:
-            raise WordedUserError("fleet_locations_slot", path=source)
+            raise WordedUserError(
+                english(
+                    "fleet_locations_slot",
+                    "{path}: `slot` cannot be a column, because it is the position of a card in "
+                    "its machine: name the column otherwise",
+                ),
+                path=source,
+            )
         for row in rows:
             if not any(row):
                 continue
@@ -84,7 +130,14 @@ def read_locations(path: Path) -> dict[str, dict[str, str]]:
             if len(row) != len(names) or not is_name(name) or name in found:
                 quoted = plain_text.quote(",".join(row))
                 raise WordedUserError(
-                    "fleet_locations_line", path=source, line=rows.line_num, text=quoted
+                    english(
+                        "fleet_locations_line",
+                        "{path}, line {line}: {text} is no row of a machine: write its name, "
+                        "which stands there once, and a cell for each column",
+                    ),
+                    path=source,
+                    line=rows.line_num,
+                    text=quoted,
                 )
             found[name] = {key: fact for key, fact in zip(names[1:], facts, strict=True) if fact}
     except csv.Error as error:
@@ -107,5 +160,11 @@ def of_slurm() -> tuple[str, ...]:
     argv = (command.find(_PROGRAM, _PACKAGE), *SLURM)
     done = command.run(argv, deadline=Deadline.after(_SECONDS))
     if done.returncode != 0:
-        raise WordedUserError("fleet_sinfo_failed", why=done.last_lines(3))
+        raise WordedUserError(
+            english(
+                "fleet_sinfo_failed",
+                "sinfo cannot list the nodes ({why}): give them with --due FILE",
+            ),
+            why=done.last_lines(3),
+        )
     return names(done.stdout, " ".join((_PROGRAM, *SLURM)))

@@ -20,7 +20,7 @@ from msgspec import UNSET, UnsetType
 
 from acceptance.baseline.changes import CHANGES
 from acceptance.core.finding import DRIFT, RUN
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.record import Fact, Outcome
 from acceptance.reports.verdict_json import Bounds, Check, Declaration, DeclaredWaiver, Figure, File
 
@@ -153,10 +153,22 @@ def obstacles(failed: Failure, passed: Proof, baseline: str | None) -> Iterator[
     """Everything that keeps a PASS from ending a FAIL."""
     was = failed.proof
     if was is None or was.declared is None:
-        yield Message("end_failure_unknown")
+        yield Message(
+            english(
+                "end_failure_unknown",
+                "nothing says what failed and what its machine file declared: accept the FAIL by "
+                "`rigproof fleet accept`",
+            )
+        )
         return
     if passed.declared is None:
-        yield Message("end_pass_unknown")
+        yield Message(
+            english(
+                "end_pass_unknown",
+                "its verdict does not say what its machine file declares: test it again with this "
+                "rigproof",
+            )
+        )
         return
     for one in failed.violations:
         yield from _unmeasured(one, failed, was, passed, baseline)
@@ -173,7 +185,10 @@ def _unmeasured(
     drifted = event.startswith(f"{DRIFT}.")
     changed = event.startswith(CHANGES)
     if (changed or drifted) and failed.baseline is not None and failed.baseline != baseline:
-        yield Message("end_other_baseline", {"run": failed.baseline})
+        yield Message(
+            english("end_other_baseline", "it was not compared with the baseline of run {run}"),
+            {"run": failed.baseline},
+        )
     if changed or (one.check == RUN and event == POSTPONED):
         return
     if one.check not in was.checks:  # the whole run's: only what looks as far shows that it is gone
@@ -199,7 +214,12 @@ def _check_unmeasured(
         yield _lacking(name)
         return
     if now.load_s < was.load_s:
-        yield Message("end_shorter", {"check": name, "seconds": now.load_s, "due": was.load_s})
+        yield Message(
+            english(
+                "end_shorter", "the load of {check} lasted {seconds} s, and {due} s when it failed"
+            ),
+            {"check": name, "seconds": now.load_s, "due": was.load_s},
+        )
     if measurement is None:
         here = {part for (_, part), held in now.held.items() if held.measured}
         gone = {part for (_, part), held in was.held.items() if not held.waived} - here
@@ -213,11 +233,20 @@ def _check_unmeasured(
         if held is None or not held.measured:
             yield _lacking(figure)
         elif held.waived and not then.waived:
-            yield Message("end_waived", {"what": figure})
+            yield Message(english("end_waived", "{what} needed a waiver"), {"what": figure})
         elif is_looser(held.limit, then.limit):
-            yield Message("end_looser", {"what": figure})
+            yield Message(
+                english("end_looser", "the limit for {what} is looser than when it failed"),
+                {"what": figure},
+            )
         elif drifted and ((then.past and not held.past) or (then.first and not held.first)):
-            yield Message("end_no_past", {"what": figure})
+            yield Message(
+                english(
+                    "end_no_past",
+                    "{what} was not compared with earlier nights or the baseline as when it failed",
+                ),
+                {"what": figure},
+            )
 
 
 def _components(proof: Proof, *, measured: bool) -> set[str]:
@@ -230,7 +259,7 @@ def _components(proof: Proof, *, measured: bool) -> set[str]:
 
 
 def _lacking(what: str) -> Message:
-    return Message("end_not_measured", {"what": what})
+    return Message(english("end_not_measured", "it does not measure {what}"), {"what": what})
 
 
 # --- whether at least as much is declared ---
@@ -245,13 +274,24 @@ def _declared_less(
         if _of(one) not in waived:
             what = _text(one.measurement) or _text(one.skip)
             about = known(what=what, component=_text(one.component))
-            yield Message("end_more_waivers", about)
+            yield Message(
+                english(
+                    "end_more_waivers",
+                    "its machine file waives {what}[ on {component}], which was not waived",
+                ),
+                about,
+            )
     for key in _looser_limits(was, then, passed, now):
-        yield Message("end_looser_file", {"what": key})
+        yield Message(
+            english("end_looser_file", "its machine file allows more of {what}"), {"what": key}
+        )
     for (kind, measurement, part), limit in passed.looser.items():
         before = was.looser.get((kind, measurement, part))
         if before is None or is_looser(limit, before):
-            yield Message("end_looser_sheets", {"what": f"{measurement} ({part})"})
+            yield Message(
+                english("end_looser_sheets", "the site's sheets allow more of {what}"),
+                {"what": f"{measurement} ({part})"},
+            )
 
 
 def fewer_facts(facts: Mapping[str, Fact], than: Mapping[str, Fact]) -> Iterator[Message]:
@@ -259,9 +299,20 @@ def fewer_facts(facts: Mapping[str, Fact], than: Mapping[str, Fact]) -> Iterator
     for key, was in than.items():
         now = facts.get(key)
         if now is None:
-            yield Message("end_not_declared", {"key": key, "was": _said(was)})
+            yield Message(
+                english(
+                    "end_not_declared", "its machine file does not declare {key}, which was {was}"
+                ),
+                {"key": key, "was": _said(was)},
+            )
         elif now != was and (isinstance(was, str) or isinstance(now, str) or now < was):
-            yield Message("end_declares_less", {"key": key, "was": _said(was), "now": _said(now)})
+            yield Message(
+                english(
+                    "end_declares_less",
+                    "its machine file declares {key} = {now}, where {was} was declared",
+                ),
+                {"key": key, "was": _said(was), "now": _said(now)},
+            )
 
 
 def _said(fact: Fact) -> str:

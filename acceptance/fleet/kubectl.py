@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance.core import regular_file
+from acceptance.core.message import english
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT
 from acceptance.process import command
@@ -34,7 +35,14 @@ def kustomization(folder: Path) -> str:
     where kubectl cannot run, as all functions here.
     """
     if not any((folder / name).is_file() for name in _KUSTOMIZATIONS):
-        raise WordedUserError("kubernetes_no_kustomization", path=str(folder))
+        raise WordedUserError(
+            english(
+                "kubernetes_no_kustomization",
+                "{path}: holds no kustomization.yaml: give the folder of your kustomization on "
+                "top of deploy/kubernetes, such as deploy/kubernetes/overlays/least",
+            ),
+            path=str(folder),
+        )
     return _run(*_UNCHANGED, "-o", "json", "-k", str(folder))
 
 
@@ -97,7 +105,13 @@ def _run(*argv: str, seconds: float = _SECONDS) -> str:
     what = " ".join(argv[:2])
     if done.returncode != 0 or done.timed_out:
         why = done.last_lines(3) or done.describe()
-        raise WordedError("kubectl_failed", what=what, why=why)
+        raise WordedError(
+            english("kubectl_failed", "kubectl {what} failed ({why})"), what=what, why=why
+        )
     if done.truncated:
-        raise WordedError("kubernetes_unread", what=what, why="it is cut off")
+        raise WordedError(
+            english("kubernetes_unread", "what kubectl {what} printed is not understood ({why})"),
+            what=what,
+            why="it is cut off",
+        )
     return done.stdout

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from acceptance.core import plain_text
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Row
 from acceptance.wording.errors import WordedError, WordedUserError
@@ -146,9 +146,9 @@ def _node(found: _Node) -> Node:
     obstacle: Message | None = None
     if ready is None or ready.status != "True":
         why = plain_text.quote(ready.reason or ready.status) if ready else "no condition Ready"
-        obstacle = Message("kubernetes_not_ready", {"why": why})
+        obstacle = Message(english("kubernetes_not_ready", "it is not ready ({why})"), {"why": why})
     elif found.spec.unschedulable:
-        obstacle = Message("kubernetes_cordoned")
+        obstacle = Message(english("kubernetes_cordoned", "it is cordoned"))
     return Node(
         name,
         obstacle,
@@ -215,16 +215,45 @@ def manifest(text: str, path: str) -> Manifest:
     for one in _documents(text):
         (jobs if one.get("kind") == "Job" else others).append(one)
     if len(jobs) != 1:
-        raise WordedUserError("kubernetes_jobs", path=path, count=len(jobs))
+        raise WordedUserError(
+            english(
+                "kubernetes_jobs",
+                "{path}: holds {count} Jobs in place of one: make it from an overlay of "
+                "deploy/kubernetes",
+            ),
+            path=path,
+            count=len(jobs),
+        )
     try:
         found = Manifest(jobs[0], tuple(others))
         containers = _pod(found.job)["containers"]
         if any(re.split("[:@]", one["image"])[0] == PLACEHOLDER for one in containers):
-            raise WordedUserError("kubernetes_no_image", path=path)
+            raise WordedUserError(
+                english(
+                    "kubernetes_no_image",
+                    "{path}: names no image: set newName of the image rigproof to that of your "
+                    "registry",
+                ),
+                path=path,
+            )
         if not found.claims and not any(_limits(one) for one in containers):
-            raise WordedUserError("kubernetes_asks_no_gpus", path=path)
+            raise WordedUserError(
+                english(
+                    "kubernetes_asks_no_gpus",
+                    "{path}: its Job asks for no GPUs: add the component device-plugin or dra of "
+                    "deploy/kubernetes",
+                ),
+                path=path,
+            )
     except (KeyError, TypeError, AttributeError) as error:
-        raise WordedUserError("kubernetes_no_job", path=path, why=str(error)) from error
+        raise WordedUserError(
+            english(
+                "kubernetes_no_job",
+                "{path}: its Job is none ({why}): make it from an overlay of deploy/kubernetes",
+            ),
+            path=path,
+            why=str(error),
+        ) from error
     return found
 
 
@@ -253,20 +282,35 @@ def choose(
         if node.name in tested:
             row = tested[node.name]
             about = row.proof if row.verdict == "PASS" else None
-            why = Message("kubernetes_fresh", known(verdict=row.verdict, about=about))
+            why = Message(
+                english("kubernetes_fresh", "its fresh verdict is {verdict}[: {about}]"),
+                known(verdict=row.verdict, about=about),
+            )
             refused.append(Refusal(node.name, why, harmless=True))
         elif node.name in jobs:
-            why = Message("kubernetes_job_there", {"job": jobs[node.name]})
+            why = Message(
+                english("kubernetes_job_there", "the Job {job} has not ended"),
+                {"job": jobs[node.name]},
+            )
             refused.append(Refusal(node.name, why, harmless=True))
         elif node.obstacle:
             refused.append(Refusal(node.name, node.obstacle))
         elif not has_free:
-            refused.append(Refusal(node.name, Message("kubernetes_no_gpus")))
+            refused.append(
+                Refusal(
+                    node.name,
+                    Message(english("kubernetes_no_gpus", "none of its GPUs can be allocated")),
+                )
+            )
         else:
             chosen.append(node)
     for name in names or ():
         if name not in there:
-            refused.append(Refusal(name, Message("kubernetes_no_node")))
+            refused.append(
+                Refusal(
+                    name, Message(english("kubernetes_no_node", "the cluster has no such node"))
+                )
+            )
     return tuple(chosen), tuple(refused)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from acceptance.core import plain_text
-from acceptance.core.message import Listed, Message, Text, known
+from acceptance.core.message import Listed, Message, Text, english, known
 from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import ending
 from acceptance.fleet.acceptances import Acceptance
@@ -197,7 +197,20 @@ def copies(identities: Identities) -> Iterator[Message]:
     for (what, text), names in sorted(identities.copied.items()):
         if len(names) > 1:
             machines = Listed.first(names, NAMES)
-            code = "fleet_copied_id" if what == "machine_id" else "fleet_copied_serial"
+            code = (
+                english(
+                    "fleet_copied_id",
+                    "machine id {id} is on several machines ({machines}), so it does not identify "
+                    "them: give each an id of its own (`rm /etc/machine-id; "
+                    "systemd-machine-id-setup`)",
+                )
+                if what == "machine_id"
+                else english(
+                    "fleet_copied_serial",
+                    "board serial {id} is on several machines ({machines}), so it does not "
+                    "identify them",
+                )
+            )
             yield Message(code, {"id": plain_text.quote(text), "machines": machines})
 
 
@@ -218,7 +231,12 @@ def limits(judged: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[Message]
         if (version, digest) != usual:
             names = Listed.first(sorted(machines), NAMES)
             yield Message(
-                "fleet_other_limits",
+                english(
+                    "fleet_other_limits",
+                    "{machines}: judged by the limits {limits}, and {count} of the other machines "
+                    "by {usual}: their verdicts do not mean the same; install one version and the "
+                    "same sheets everywhere (`limits` in verdict.json)",
+                ),
                 {
                     "machines": names,
                     "limits": plain_text.quote(f"{version} {digest[:12]}"),
@@ -235,7 +253,14 @@ def _replaced(found: Collection, identities: Identities, since: datetime) -> Ite
         for one, other in pairwise(runs):
             if identities.replaced(one, other):
                 runs_of = {"machine": name, "run": one.run_id, "other": other.run_id}
-                yield Message("fleet_replaced", runs_of)
+                yield Message(
+                    english(
+                        "fleet_replaced",
+                        "{machine}: all GPUs of run {other} are others than those of run {run}, "
+                        "so it counts as one machine whose GPUs were replaced",
+                    ),
+                    runs_of,
+                )
 
 
 def of_another(later: Later, gpus: Names[str]) -> Message:
@@ -243,11 +268,38 @@ def of_another(later: Later, gpus: Names[str]) -> Message:
     other = later.run
     values = {"other": other.name, "run": other.run_id}
     if later.kind == "run":
-        return Message("fleet_shared", {"other": other.name})
+        return Message(
+            english(
+                "fleet_shared",
+                "{other} has the very same verdict, which is of one machine at most: look at who "
+                "copied it",
+            ),
+            {"other": other.name},
+        )
     if later.kind == "gpu":
         moved = Listed(tuple(sorted(map(plain_text.quote, other.gpus & frozenset(gpus)))))
-        return Message("fleet_gpu_elsewhere", {**values, "gpus": moved})
-    code = "fleet_two_names" if later.kind == "machine" else "fleet_perhaps_two_names"
+        return Message(
+            english(
+                "fleet_gpu_elsewhere",
+                "{other} had {gpus} of this verdict later (run {run}), so the machine is not what "
+                "was tested: test it again",
+            ),
+            {**values, "gpus": moved},
+        )
+    code = (
+        english(
+            "fleet_two_names",
+            "this machine was tested later under the name {other} (run {run}) and counts there, "
+            "so nothing is known of a machine of this name: give the machine one name",
+        )
+        if later.kind == "machine"
+        else english(
+            "fleet_perhaps_two_names",
+            "{other} was tested later (run {run}) with the same machine id or board serial and "
+            "other GPUs, and may be this machine under another name: give each machine an id of "
+            "its own (`rm /etc/machine-id; systemd-machine-id-setup`), then test both again",
+        )
+    )
     return Message(code, values)
 
 
@@ -369,7 +421,14 @@ def _with_history(one: Standing, history: History) -> Standing:
     lost = history.kept
     if lost is None or found.verdict == "FAIL":
         return found
-    reason = Message("fleet_fail_lost", known(run=lost.run_id, reason=lost.reason))
+    reason = Message(
+        english(
+            "fleet_fail_lost",
+            "run {run} failed[ ({reason})], and its verdict is not in the folder any more: put it "
+            "back, or accept the FAIL by `rigproof fleet accept`",
+        ),
+        known(run=lost.run_id, reason=lost.reason),
+    )
     return replace(found, verdict="FAIL", reason=reason, newest=None, proved=False, kept=lost)
 
 
@@ -394,7 +453,14 @@ def _under_other_names(
         if standing and other.verdict != "FAIL":
             failed = standing[-1].failed
             values = {"other": name, "run": failed.run_id, "reason": failed.reason or ""}
-            reason = Message("fleet_fail_of_other_name", values)
+            reason = Message(
+                english(
+                    "fleet_fail_of_other_name",
+                    "{other}, an earlier name of this machine, failed in run {run}, and no PASS "
+                    "ended that: {reason}",
+                ),
+                values,
+            )
             found[other.machine] = replace(
                 other, verdict="FAIL", reason=reason, newest=failed, proved=False, failed=failed
             )
@@ -436,7 +502,7 @@ def _standing(
 ) -> Standing:
     name, verdicts, moments = history.machine, history.verdicts, history.dated
     if not verdicts:
-        why = wrong[0] if wrong else Message("fleet_missing")
+        why = wrong[0] if wrong else Message(english("fleet_missing", "there is no verdict"))
         return Standing(name, "UNJUDGED", why, True, None)
     undated = [one for one in verdicts if one.began is None]
     dated = [one for _, one in moments]
@@ -455,21 +521,64 @@ def _standing(
         return doubted(wrong[0], *undated, *ahead)
     if undated:
         values = {"run": plain_text.quote(undated[0].run_id)}
-        return doubted(Message("fleet_no_date", values), *undated, *ahead)
+        return doubted(
+            Message(
+                english(
+                    "fleet_no_date",
+                    "run {run} does not tell when it began, so its verdict does not count",
+                ),
+                values,
+            ),
+            *undated,
+            *ahead,
+        )
     if ahead or counts is None:
-        return doubted(Message("fleet_ahead", {"run": ahead[0].run_id}), *ahead)
+        return doubted(
+            Message(
+                english(
+                    "fleet_ahead",
+                    "run {run} began later than its verdict was written or read: correct the "
+                    "machine's clock, then test it again",
+                ),
+                {"run": ahead[0].run_id},
+            ),
+            *ahead,
+        )
     newest = dated[-1]
     recent = [one for one in dated if one.is_fresh(now, fresh)]
     if pair := _two_machines(moments, identities, now - fresh):
         values = {"path": quoted(pair[0].path), "other": quoted(pair[1].path)}
-        return doubted(Message("fleet_two_machines", values), *recent)
+        return doubted(
+            Message(
+                english(
+                    "fleet_two_machines",
+                    "two machines have this name, those of {path} and of {other}: give each a "
+                    "name of its own",
+                ),
+                values,
+            ),
+            *recent,
+        )
     if later := [one for one in recent if one.written > newest.written + COPYING]:
         values = {"run": later[-1].run_id, "other": newest.run_id}
-        return doubted(Message("fleet_out_of_order", values), *later)
+        return doubted(
+            Message(
+                english(
+                    "fleet_out_of_order",
+                    "run {run} was written after {other}, and is dated before it: correct the "
+                    "machine's clock, then test it again",
+                ),
+                values,
+            ),
+            *later,
+        )
     word = history.word(counts)
     if not recent and word != "FAIL":
         hours = round((now - moments[-1][0]) / timedelta(hours=1))
-        reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
+        reason = Message(
+            english("fleet_stale", "no fresh verdict: the newest run, {run}, began {hours} h ago"),
+            {"run": newest.run_id, "hours": hours},
+        )
         return Standing(name, "UNJUDGED", reason, True, None)
     if elsewhere := identities.later(newest.identity(moments[-1][0])):
         reason = of_another(elsewhere, newest.parts)
@@ -479,12 +588,33 @@ def _standing(
             return Standing(name, "UNJUDGED", reason, False, None)
         return doubted(reason)
     if signed and counts.signer is None:
-        return doubted(Message("fleet_unsigned"))
+        return doubted(
+            Message(
+                english("fleet_unsigned", "the verdict is unsigned: sign the run (`rigproof sign`)")
+            )
+        )
     if counts.partial and counts.verdict == "PASS":
         values = {"run": counts.run_id}
-        return Standing(name, "UNJUDGED", Message("fleet_partial", values), False, counts)
+        return Standing(
+            name,
+            "UNJUDGED",
+            Message(
+                english(
+                    "fleet_partial", "run {run} is partial, which is no acceptance of the machine"
+                ),
+                values,
+            ),
+            False,
+            counts,
+        )
     if word != counts.verdict:
-        reason = Message("fleet_accepted_untested", {"run": counts.run_id})
+        reason = Message(
+            english(
+                "fleet_accepted_untested",
+                "the FAIL of {run} was accepted, and there is no newer PASS: test it again",
+            ),
+            {"run": counts.run_id},
+        )
         return Standing(name, "UNJUDGED", reason, False, counts)
     proved = word != "UNJUDGED" and counts.is_fresh(now, fresh)
     failed = counts if word == "FAIL" else None
@@ -498,11 +628,20 @@ def _why(history: History, counts: MachineVerdict) -> Text | None:
 
 def why_open(one: Open) -> Text:
     """What failed, and why a later PASS does not end it."""
-    reason = one.failed.reason or Message("fleet_fail_untold", {"run": one.failed.run_id})
+    reason = one.failed.reason or Message(
+        english("fleet_fail_untold", "run {run} failed, and what failed is not known"),
+        {"run": one.failed.run_id},
+    )
     if one.passed is None or one.why is None:
         return reason
     values = {"reason": reason, "run": one.passed.run_id, "why": one.why}
-    return Message("fleet_not_ended", {**values, "profile": one.passed.profile or ""})
+    return Message(
+        english(
+            "fleet_not_ended",
+            "{reason}; the later PASS of {run} ({profile}) does not end it: {why}",
+        ),
+        {**values, "profile": one.passed.profile or ""},
+    )
 
 
 def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
@@ -558,7 +697,7 @@ class Row:
             file=dict(self.groups).get("machine_file"),
             caveats="; ".join(self.caveats) or None,
         )
-        return Message("fleet_pass_of", values)
+        return Message(english("fleet_pass_of", "{profile}[ under {file}][ ({caveats})]"), values)
 
     def identity(self, began: datetime) -> MachineRun:
         """What it says of which machine it is of; `began` is its own.

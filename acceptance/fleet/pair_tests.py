@@ -49,7 +49,7 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.bounds import NORMAL
-from acceptance.core.message import Message, Text, known
+from acceptance.core.message import Message, Text, english, known
 from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.core.strict import Strict
 from acceptance.core.verdict import VerdictWord
@@ -253,7 +253,13 @@ def read_half(ask: PairAsk, done: ProgramResult) -> Half:
     if done.returncode != 0 or done.timed_out or done.truncated:
         last = done.last_lines(1) if done.stderr.strip() else None
         how = known(how=done.describe(), last=last)
-        return Half({}, wrong, began, Message("pair_program", how), machine)
+        return Half(
+            {},
+            wrong,
+            began,
+            Message(english("pair_program", "its program {how}[: {last}]"), how),
+            machine,
+        )
     try:
         output = protocol.parse(done.stdout)
     except ProtocolError as error:

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from acceptance.core import parts, plain_text, regular_file
+from acceptance.core.message import english
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Accepted, NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
@@ -62,7 +63,14 @@ def _connected() -> Iterator[DuckDBPyConnection]:
     try:
         duckdb: Any = importlib.import_module("duckdb")
     except ImportError as error:
-        raise WordedUserError("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
+        raise WordedUserError(
+            english(
+                "fleet_no_duckdb",
+                "a night is kept through DuckDB, which is not installed: run `{command}`, or "
+                "leave out --out",
+            ),
+            command="pip install rigproof[fleet]",
+        ) from error
     connection = duckdb.connect(":memory:", config=_SETTINGS)
     try:
         yield connection
@@ -121,7 +129,14 @@ def _errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where, why = str(error.filename or path), error.strerror or str(error)
-        raise WordedError("fleet_file_unwritten", path=where, why=why) from error
+        raise WordedError(
+            english(
+                "fleet_file_unwritten",
+                "{path} cannot be written ({why}): correct that, then collect again",
+            ),
+            path=where,
+            why=why,
+        ) from error
 
 
 @contextlib.contextmanager
@@ -132,7 +147,15 @@ def _unread(path: Path) -> Iterator[None]:
         yield
     except (duckdb.Error, ValueError, TypeError, msgspec.MsgspecError) as error:
         why = plain_text.first_line(str(error))
-        raise WordedError("fleet_file_unread", path=str(path), why=why) from error
+        raise WordedError(
+            english(
+                "fleet_file_unread",
+                "{path} is no file of a night that can be read ({why}): move it away, then "
+                "collect again",
+            ),
+            path=str(path),
+            why=why,
+        ) from error
 
 
 @contextlib.contextmanager
@@ -142,7 +165,13 @@ def _lock(out: Path) -> Iterator[None]:
         with folder.hold(out / ".lock", _WAIT_S):
             yield
     except folder.Locked as error:
-        raise WordedError("fleet_locked", path=str(out)) from error
+        raise WordedError(
+            english(
+                "fleet_locked",
+                "{path}: another collector is writing there: wait until it has ended",
+            ),
+            path=str(out),
+        ) from error
 
 
 def _texts(values: list[str | None]) -> Any:

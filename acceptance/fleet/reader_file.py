@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.fleet.night import History, Judged
 from acceptance.fleet.verdicts import Trouble, collect_machine, quoted
 from acceptance.journal import run_folder
@@ -57,5 +57,12 @@ def _write(folder: Path, ended: Mapping[str, str]) -> Message | None:
         if before != told and folder.is_dir():
             run_folder.write_whole(path, told, then=run_folder.START_AGAIN, mode=0o644)
     except (OSError, JournalError) as error:
-        return Message("fleet_ended_unwritten", {"path": quoted(path), "why": said(error)})
+        return Message(
+            english(
+                "fleet_ended_unwritten",
+                "{path} cannot be written ({why}), so the readers on the node go on to say FAIL: "
+                "make it writable and collect again",
+            ),
+            {"path": quoted(path), "why": said(error)},
+        )
     return None

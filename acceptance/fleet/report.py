@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import Component
 from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import night
@@ -158,7 +158,17 @@ def _troubles(nights: Mapping[str, NightTable], whole: NightTable) -> Iterator[U
     """What could not be read of the folders when each of them was read last."""
     last = max(nights)
     if nights[last].troubles is None:
-        yield Unread(None, Message("fleet_troubles_unknown", {"night": last}))
+        yield Unread(
+            None,
+            Message(
+                english(
+                    "fleet_troubles_unknown",
+                    "the night of {night} does not say what could not be read, because an older "
+                    "rigproof kept it: run `rigproof fleet collect` again",
+                ),
+                {"night": last},
+            ),
+        )
     for troubles in (whole.troubles or {}).values():
         yield from (Unread(machine, text) for machine, text in troubles)
 

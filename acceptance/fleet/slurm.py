@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acceptance.core import plain_text
-from acceptance.core.message import Text
+from acceptance.core.message import Text, english
 from acceptance.fleet import due
 from acceptance.history import folder as history_folder
 from acceptance.process import command
@@ -250,7 +250,15 @@ def _lines(text: str) -> list[str]:
 
 
 def _unknown(program: str, line: str) -> WordedUserError:
-    return WordedUserError("slurm_line", program=program, text=plain_text.quote(line))
+    return WordedUserError(
+        english(
+            "slurm_line",
+            "{program} printed a line that is not known here: {text}: tell the version of Slurm "
+            "to the developers of rigproof",
+        ),
+        program=program,
+        text=plain_text.quote(line),
+    )
 
 
 def reason(component: str | None, check: str, run_id: str) -> str:
@@ -266,7 +274,12 @@ def nodes(partition: str | None = None) -> tuple[Node, ...]:
     """The nodes that Slurm knows. Raises WordedUserError, CommandError."""
     found = parse_nodes(_output("sinfo", *sinfo(partition)))
     if not found:
-        raise WordedUserError("slurm_no_nodes", partition=partition)
+        raise WordedUserError(
+            english(
+                "slurm_no_nodes", "Slurm lists no nodes[ in the partition {partition}]: see `sinfo`"
+            ),
+            partition=partition,
+        )
     return found
 
 
@@ -280,7 +293,14 @@ def licences(name: str) -> int:
     known = parse_licences(_output("scontrol", "show", "licenses", "-o"))
     if count := known.get(name):
         return count
-    raise WordedUserError("slurm_no_licence", licence=name)
+    raise WordedUserError(
+        english(
+            "slurm_no_licence",
+            "Slurm knows no licence {licence}: have the site define it in slurm.conf "
+            "(Licenses={licence}:4 lets four nodes be tested at once), or leave --licence out",
+        ),
+        licence=name,
+    )
 
 
 def maintenance(name: str) -> Reservation:
@@ -288,7 +308,15 @@ def maintenance(name: str) -> Reservation:
     text = _output("scontrol", "show", "reservation", name, "-o")
     known, since, nodes, flags, active = parse_reservation(text)
     if "MAINT" not in flags or not active:
-        raise WordedUserError("slurm_no_maintenance", reservation=name)
+        raise WordedUserError(
+            english(
+                "slurm_no_maintenance",
+                "the reservation {reservation} is no maintenance reservation in force: create it "
+                "with `scontrol create reservation ReservationName={reservation} "
+                "Flags=MAINT,IGNORE_JOBS StartTime=now Duration=1-0 Users=$USER Nodes=LIST`",
+            ),
+            reservation=name,
+        )
     return Reservation(known, since, expand(nodes))
 
 
@@ -304,11 +332,28 @@ def submitting(folder: Path) -> Iterator[None]:
         try:
             held.enter_context(history_folder.hold(path, _LOCK_S))
         except history_folder.Locked as error:
-            raise WordedError("slurm_locked", path=str(folder), holder=str(error)) from error
+            raise WordedError(
+                english(
+                    "slurm_locked",
+                    "another call submits for {path} at this moment ({holder}): call again when "
+                    "it has ended",
+                ),
+                path=str(folder),
+                holder=str(error),
+            ) from error
         except PermissionError as error:
             raise WordedUserError("slurm_folder", path=str(path), why=error.strerror) from error
         except OSError as error:
-            raise WordedUserError("slurm_no_lock", path=str(path), why=error.strerror) from error
+            raise WordedUserError(
+                english(
+                    "slurm_no_lock",
+                    "{path} cannot be locked ({why}), and two calls at once could test a node "
+                    "twice: mount the shared folder with locks (Lustre: -o flock), or give a "
+                    "folder that has them",
+                ),
+                path=str(path),
+                why=error.strerror,
+            ) from error
         yield
 
 
@@ -364,7 +409,9 @@ def _output(program: str, *arguments: str, named: str | None = None) -> str:
     done = command.run(argv, deadline=Deadline.after(_SECONDS), env=standard)
     if done.returncode != 0 or done.truncated or done.timed_out:
         why: Text = done.last_lines(3) or done.describe()
-        raise WordedUserError("slurm_refused", program=named or program, why=why)
+        raise WordedUserError(
+            english("slurm_refused", "{program} refused: {why}"), program=named or program, why=why
+        )
     return done.stdout
 
 

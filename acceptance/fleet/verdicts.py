@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET
 
 from acceptance.core import parts, plain_text, regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Component, Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import acceptances, due, ending
@@ -266,22 +266,55 @@ class _Reader:
         for path in self._entries(folder, None):
             name = path.name
             if name in (run_folder.VERDICT, PACKED):
-                self._trouble(None, Message("fleet_no_machine_folder", {"path": quoted(path)}))
+                self._trouble(
+                    None,
+                    Message(
+                        english(
+                            "fleet_no_machine_folder",
+                            "{path} belongs to no machine: give the folder that holds a folder "
+                            "for each machine",
+                        ),
+                        {"path": quoted(path)},
+                    ),
+                )
             elif self._is_folder(path, name):
                 if due.is_name(name):
                     machines += 1
                     self.list_machine(name, path)
                 else:
-                    self._trouble(None, Message("fleet_no_name", {"path": quoted(path)}))
+                    self._trouble(
+                        None,
+                        Message(
+                            english(
+                                "fleet_no_name",
+                                "{path} is no name of a machine, so nothing in it was read: "
+                                "rename the folder",
+                            ),
+                            {"path": quoted(path)},
+                        ),
+                    )
         if not machines and before == len(self.troubles):
-            self._trouble(None, Message("fleet_no_machines", {"path": quoted(folder)}))
+            self._trouble(
+                None,
+                Message(
+                    english("fleet_no_machines", "{path} holds no folder of a machine"),
+                    {"path": quoted(folder)},
+                ),
+            )
 
     def cut_off(self) -> None:
         """Name the machines whose newest run has no verdict: they died in it, or it goes on."""
         for name, (at, run, path, folder) in self.begun.items():
             dated = (one for one in self.verdicts[name] if one.began is not None)
             if all((one.began, one.run_id) < (at, run) for one in dated):
-                message = Message("fleet_cut_off", {"path": quoted(path)})
+                message = Message(
+                    english(
+                        "fleet_cut_off",
+                        "{path} is the newest run and has no verdict: it was cut off, or has not "
+                        "ended: look at the machine, then test it again",
+                    ),
+                    {"path": quoted(path)},
+                )
                 self.troubles.append(Trouble(folder, name, message))
 
     def read(self) -> None:
@@ -346,7 +379,12 @@ class _Reader:
             found = acceptances.read(path, self.signers)
         except (WordedError, OSError) as error:
             why = {"path": quoted(path), "why": said(error)}
-            self._trouble(name, Message("fleet_acceptance_unread", why))
+            self._trouble(
+                name,
+                Message(
+                    english("fleet_acceptance_unread", "{path}: does not accept a FAIL: {why}"), why
+                ),
+            )
         else:
             self.acceptances.setdefault(name, {})[path.name] = found
 
@@ -372,7 +410,12 @@ class _Reader:
             content = _content(path)
         except OSError as error:
             self._wrong(
-                name, file, Message("fleet_unread", {"path": quoted(path), "why": _why(error)})
+                name,
+                file,
+                Message(
+                    english("fleet_unread", "{path} cannot be read ({why})"),
+                    {"path": quoted(path), "why": _why(error)},
+                ),
             )
             self._failed(name, file)
             return
@@ -392,16 +435,27 @@ class _Reader:
             self._wrong(
                 name,
                 file,
-                Message("fleet_no_verdict", {"path": quoted(path), "what": error.message}),
+                Message(
+                    english("fleet_no_verdict", "{path} {what}"),
+                    {"path": quoted(path), "what": error.message},
+                ),
             )
             self._failed(name, file)
         except signature.SignatureError as error:
             # Somebody changed it: no newer verdict makes that less of a trouble.
-            altered = Message("fleet_altered", {"path": quoted(path), "what": error.message})
+            altered = Message(
+                english("fleet_altered", "{path}: its signature does not hold: {what:lower}"),
+                {"path": quoted(path), "what": error.message},
+            )
             self.troubles.append(Trouble(file.folder, name, altered))
         except (CommandError, OSError) as error:
             self._wrong(
-                name, file, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
+                name,
+                file,
+                Message(
+                    english("fleet_unverified", "{path}: its signature cannot be checked: {what}"),
+                    {"path": quoted(path), "what": said(error)},
+                ),
             )
 
     def _of_its_folder(self, name: str, file: _File, run_id: str) -> bool:
@@ -412,7 +466,18 @@ class _Reader:
         if file.began is None or run_id == file.path.parent.name:
             return True
         values = {"path": quoted(file.path), "run": plain_text.quote(run_id)}
-        self._wrong(name, file, Message("fleet_of_another_run", values))
+        self._wrong(
+            name,
+            file,
+            Message(
+                english(
+                    "fleet_of_another_run",
+                    "{path} is the verdict of another run ({run}), so the run of that folder has "
+                    "none: look at who copied it, then copy the verdict of that run",
+                ),
+                values,
+            ),
+        )
         return False
 
     def _wrong(self, name: str, file: _File, message: Message) -> None:
@@ -478,7 +543,13 @@ class _Reader:
                     begun = dated, path.name, path, self.folders[-1]
                     self.begun[name] = max(begun, self.begun.get(name, begun))
         if (len(files), len(self.troubles)) == before and name not in self.begun:
-            self._trouble(name, Message("fleet_no_run", {"path": quoted(folder)}))
+            self._trouble(
+                name,
+                Message(
+                    english("fleet_no_run", "{path} holds no run with a verdict"),
+                    {"path": quoted(folder)},
+                ),
+            )
 
     def _signer(self, path: Path, content: bytes, file: File) -> str | None:
         if not signature.is_signed(path.parent):
@@ -486,7 +557,13 @@ class _Reader:
         found = signature.verify_verdict(path.parent, self.signers, content)
         machine_id = file.provenance.get("machine_id", found.machine_id)
         if (found.run_id, found.machine_id) != (file.run_id, machine_id):
-            raise signature.SignatureError("evidence_of_another_run", run=file.run_id)
+            raise signature.SignatureError(
+                english(
+                    "evidence_of_another_run",
+                    "the evidence here is that of another run ({run}) than the signed one",
+                ),
+                run=file.run_id,
+            )
         return found.signer or found.key
 
     def _verdict(
@@ -580,7 +657,10 @@ def _component(name: str) -> Component:
     try:
         return parts.parse(name)
     except ValueError as error:
-        raise UnreadableVerdict("no_verdict", why=plain_text.quote(str(error))) from error
+        raise UnreadableVerdict(
+            english("no_verdict", "is no verdict of rigproof ({why})"),
+            why=plain_text.quote(str(error)),
+        ) from error
 
 
 def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:

@@ -13,7 +13,7 @@ import msgspec
 from acceptance.baseline import facts
 from acceptance.core import parts
 from acceptance.core.machine_facts import MachineFacts
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import Due, Plan, reductions_message
 from acceptance.core.record import Entry, Measured
@@ -127,7 +127,13 @@ def make(
     _require_pass(verdict)
     machine = facts.facts_of(run.entries)
     if machine is None:
-        raise WordedUserError("run_without_inventory")
+        raise WordedUserError(
+            english(
+                "run_without_inventory",
+                "holds no inventory, so it does not tell what the machine is made of: run "
+                "`rigproof accept` again",
+            )
+        )
     virtual = bool(run.inventory.cpu.virtualised)
     return Certificate(
         machine_id=run.start.machine_id,
@@ -154,11 +160,34 @@ def _require_pass(verdict: Verdict) -> None:
         reasons = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
         first, *others = by_gravity(reasons, measurements.shipped().by_name)
         why, more = words.as_message(first), len(others) or None
-        raise WordedUserError("run_not_passed", verdict=verdict.verdict, why=why, more=more)
+        raise WordedUserError(
+            english(
+                "run_not_passed",
+                "is {verdict}, and only a run that passed can be the baseline ({why}[, and {more} "
+                "more]): fix that, then run `rigproof accept` again",
+            ),
+            verdict=verdict.verdict,
+            why=why,
+            more=more,
+        )
     if verdict.shortened:
-        raise WordedUserError("run_shortened", loads=reductions_message(verdict.shortened))
+        raise WordedUserError(
+            english(
+                "run_shortened",
+                "was shortened ({loads}), and only a run at the profile's own load becomes a "
+                "baseline: run `rigproof accept` again without a shorter --burn, and without a "
+                "smaller memory.test_share or write_gib in the machine file",
+            ),
+            loads=reductions_message(verdict.shortened),
+        )
     if verdict.scope != "full":
-        raise WordedUserError("run_partial")
+        raise WordedUserError(
+            english(
+                "run_partial",
+                "tested a part of the machine (--only or --gpus), and only a whole run can be the "
+                "baseline: run `rigproof accept` again without them",
+            )
+        )
 
 
 def _without_past(plan: Plan) -> Plan:
@@ -232,12 +261,25 @@ def decode_certificate(file: bytes) -> tuple[Certificate, str]:
     try:
         found = msgspec.json.decode(file, type=_Sealed)
         if found.rigproof_baseline > FORMAT:
-            raise HistoryError("certificate_newer", found=found.rigproof_baseline, known=FORMAT)
+            raise HistoryError(
+                english(
+                    "certificate_newer",
+                    "is written in format {found}, newer than this rigproof reads ({known})",
+                ),
+                found=found.rigproof_baseline,
+                known=FORMAT,
+            )
         if seal(bytes(found.certificate)) != found.sha256:
-            raise HistoryError("seal_broken")
+            raise HistoryError(
+                english(
+                    "seal_broken", "is not what was sealed: somebody or something has changed it"
+                )
+            )
         certificate = msgspec.json.decode(
             found.certificate, type=Certificate, dec_hook=parts.decode
         )
         return certificate, found.sha256
     except (ValueError, RecursionError) as error:  # not JSON, or of another shape
-        raise HistoryError("no_certificate", why=str(error)) from error
+        raise HistoryError(
+            english("no_certificate", "is no certificate that can be read ({why})"), why=str(error)
+        ) from error

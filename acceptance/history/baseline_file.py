@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.spans import first_record
 from acceptance.history import baseline, night
 from acceptance.history import folder as history_folder
@@ -72,30 +72,70 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
         if one := next(_former_files(file.parent), None):
-            raise _unsound(file, Message("baseline_gone", {"former": str(one)})) from None
+            raise _unsound(
+                file,
+                Message(
+                    english("baseline_gone", "is gone, and {former} shows that there was one"),
+                    {"former": str(one)},
+                ),
+            ) from None
         return None
     except OSError as error:
         if isinstance(error, regular_file.NotRegular):
-            why = Message("cannot_be_read", {"why": str(error.strerror)})
+            why = Message(
+                english("cannot_be_read", "cannot be read ({why})"), {"why": str(error.strerror)}
+            )
             raise _unsound(file, why) from error
-        raise HistoryError("baseline_unread", path=str(file), why=error.strerror) from error
+        raise HistoryError(
+            english(
+                "baseline_unread",
+                "{path}: cannot be read ({why}): fix its permissions, or run as the user who made "
+                "it",
+            ),
+            path=str(file),
+            why=error.strerror,
+        ) from error
     found = _opened(file, content)
     if found.certificate.machine_id != machine_id:
         machine = found.certificate.machine_id
-        raise _unsound(file, Message("baseline_of_other_machine", {"machine": machine}))
+        raise _unsound(
+            file,
+            Message(
+                english(
+                    "baseline_of_other_machine", "is the baseline of another machine ({machine})"
+                ),
+                {"machine": machine},
+            ),
+        )
     return found
 
 
 def _unsound(file: Path, why: Message) -> HistoryError:
     """The error for a file that another one must replace."""
-    return HistoryError("baseline_unsound", path=str(file), why=why, former=f"{FORMER}/")
+    return HistoryError(
+        english(
+            "baseline_unsound",
+            "{path}: {why}: put a copy of it back, or accept a run that passed with `rigproof "
+            "baseline accept RUN --replace` ({former} has earlier ones)",
+        ),
+        path=str(file),
+        why=why,
+        former=f"{FORMER}/",
+    )
 
 
 def require(out: Path, machine_id: str) -> Baseline:
     """The baseline of a machine. Raises WordedUserError if there is none, and HistoryError."""
     found = read(out, machine_id)
     if found is None:
-        raise WordedUserError("no_baseline", path=str(path(out, machine_id)))
+        raise WordedUserError(
+            english(
+                "no_baseline",
+                "{path}: there is no baseline of this machine: accept a run that passed with "
+                "`rigproof baseline accept RUN`",
+            ),
+            path=str(path(out, machine_id)),
+        )
     return found
 
 
@@ -104,7 +144,11 @@ def _opened(file: Path, content: bytes) -> Baseline:
         found, sha256 = baseline.decode_certificate(content)
     except HistoryError as error:
         if error.message.code == "certificate_newer":
-            raise HistoryError("baseline_newer", path=str(file), why=error.message) from error
+            raise HistoryError(
+                english("baseline_newer", "{path}: {why}: install a newer rigproof"),
+                path=str(file),
+                why=error.message,
+            ) from error
         raise _unsound(file, error.message) from error
     return Baseline(found, sha256, file)
 
@@ -143,11 +187,26 @@ def accept(
         with history_folder.hold(file.parent / ".lock", WAIT_S):
             return _store(file, made, replace=replace)
     except history_folder.Locked as error:
-        raise HistoryError("baseline_locked", path=str(file), holder=str(error)) from error
+        raise HistoryError(
+            english(
+                "baseline_locked",
+                "{path}: another process is writing it ({holder}): wait until it has ended",
+            ),
+            path=str(file),
+            holder=str(error),
+        ) from error
     except OSError as error:
         where = str(error.filename or file)
         why = run_folder.reason(error, Path(where))
-        raise HistoryError("baseline_unwritten", path=where, why=why) from error
+        raise HistoryError(
+            english(
+                "baseline_unwritten",
+                "{path}: cannot be written ({why}): make room there, or fix its permissions, then "
+                "accept the run again",
+            ),
+            path=where,
+            why=why,
+        ) from error
 
 
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
@@ -157,13 +216,31 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
     """
     journal = reader.read(run_dir)
     if journal.torn:
-        raise WordedUserError("torn_run", run=str(run_dir), torn=journal.torn[0])
+        raise WordedUserError(
+            english("torn_run", "{run}: {torn}: run `rigproof accept` again"),
+            run=str(run_dir),
+            torn=journal.torn[0],
+        )
     if first_record(journal.entries) is None:
-        raise WordedUserError("run_without_plan", run=str(run_dir))
+        raise WordedUserError(
+            english(
+                "run_without_plan",
+                "{run}: was ended before its plan was written, so it proves nothing: run "
+                "`rigproof accept` again",
+            ),
+            run=str(run_dir),
+        )
     run = journal_run.of_journal(journal)
     start = run.start
     if start.machine_id != clock.machine_id(root):
-        raise WordedUserError("run_of_other_machine", run=str(run_dir), machine=start.machine_id)
+        raise WordedUserError(
+            english(
+                "run_of_other_machine",
+                "{run}: is a run of another machine ({machine}): accept it on that machine",
+            ),
+            run=str(run_dir),
+            machine=start.machine_id,
+        )
     try:
         made = baseline.make(
             run,
@@ -175,9 +252,18 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             anew=anew,
         )
     except WordedUserError as error:
-        raise WordedUserError("run_rejected", run=str(run_dir), why=error.message) from error
+        raise WordedUserError(
+            english("run_rejected", "{run}: {why}"), run=str(run_dir), why=error.message
+        ) from error
     if run.seal.old:
-        raise WordedUserError("run_not_sealed", run=str(run_dir))
+        raise WordedUserError(
+            english(
+                "run_not_sealed",
+                "{run}: is of a rigproof that did not seal its evidence, so nobody can tell "
+                "whether it was changed: run the test again, and accept that run",
+            ),
+            run=str(run_dir),
+        )
     return made
 
 
@@ -198,7 +284,11 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
             return AcceptResult(before, already=True)
         if not replace:
             raise WordedUserError(
-                "baseline_there",
+                english(
+                    "baseline_there",
+                    "{path}: run {run} is the baseline since {date}: add --replace to put this "
+                    "run in its place (the old one is kept)",
+                ),
                 path=str(file),
                 run=known.machine.run_id,
                 date=known.accepted_utc[:10],

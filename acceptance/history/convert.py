@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.history import errors, night_file, nights
 from acceptance.history import folder as history_folder
 from acceptance.history.errors import HistoryError
@@ -107,7 +107,14 @@ def _of_database(path: Path, machine_id: str) -> list[Night]:
             sound = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if (version, sound) != (VERSION, "ok"):
                 raise HistoryError(
-                    "history_unconverted", path=str(path), why=f"version {version}, {sound}"
+                    english(
+                        "history_unconverted",
+                        "{path}: cannot be converted ({why}): rebuild it with the rigproof that "
+                        "wrote it (`rigproof history --rebuild`), or move it away; then convert "
+                        "again",
+                    ),
+                    path=str(path),
+                    why=f"version {version}, {sound}",
                 )
             figures: dict[int, list[Any]] = {}
             for number, *row in connection.execute(_FIGURES):

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.core.regular_file import NotRegular
 from acceptance.journal import run_folder
 from acceptance.wording.errors import WordedError
@@ -24,6 +25,17 @@ def history_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        code = "no_history_file" if isinstance(error, NotRegular) else "history_out_of_reach"
+        code = (
+            english(
+                "no_history_file",
+                "{path}: cannot be read or written ({why}): move it away, then start again",
+            )
+            if isinstance(error, NotRegular)
+            else english(
+                "history_out_of_reach",
+                "{path}: cannot be read or written ({why}): make room, or fix the folder's "
+                "permissions",
+            )
+        )
         where = str(error.filename or path)
         raise HistoryError(code, path=where, why=run_folder.reason(error, Path(where))) from error

@@ -24,7 +24,7 @@ from acceptance.baseline.facts import unique_identities
 from acceptance.core import foreign_process
 from acceptance.core.limit import number
 from acceptance.core.machine_facts import KnownChange
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import GPUS, WAY, Component
 from acceptance.core.plan import Due, Plan, Scope
 from acceptance.core.record import RunClosed, RunEnded
@@ -35,11 +35,11 @@ from acceptance.machine.inventory import Inventory
 _LOAD = "load "  # prefix of a fact that is a load's seconds
 # The other facts of `era_of_run`; an era of another version may have more.
 _FACTS = {
-    "driver": Message("the_driver"),
-    "image": Message("the_image"),
-    "image_versions": Message("the_image_versions"),
-    "profile": Message("the_profile"),
-    "station": Message("the_station"),
+    "driver": Message(english("the_driver", "the driver")),
+    "image": Message(english("the_image", "the image")),
+    "image_versions": Message(english("the_image_versions", "the image versions")),
+    "profile": Message(english("the_profile", "the profile")),
+    "station": Message(english("the_station", "the station")),
 }
 
 
@@ -105,16 +105,29 @@ def describe_changes(before: Era, after: Era) -> tuple[Message, ...]:
 def _describe_change(name: str, before: str | None, after: str | None) -> Message:
     fact = _fact(name)
     if before is None:
-        return Message("fact_is_new", {"fact": fact, "after": str(after)})
+        return Message(
+            english("fact_is_new", "{fact} is {after} (not reported before)"),
+            {"fact": fact, "after": str(after)},
+        )
     if after is None:
-        return Message("fact_is_gone", {"fact": fact, "before": before})
-    return Message("fact_is_other", {"fact": fact, "before": before, "after": after})
+        return Message(
+            english("fact_is_gone", "{fact} is no longer reported (was {before})"),
+            {"fact": fact, "before": before},
+        )
+    return Message(
+        english("fact_is_other", "{fact} changed from {before} to {after}"),
+        {"fact": fact, "before": before, "after": after},
+    )
 
 
 def _fact(name: str) -> Message:
     if name.startswith(_LOAD):
-        return Message("time_of_load", {"load": name.removeprefix(_LOAD)})
-    return _FACTS.get(name) or Message("the_fact", {"name": name.replace("_", " ")})
+        return Message(
+            english("time_of_load", "the time of {load}"), {"load": name.removeprefix(_LOAD)}
+        )
+    return _FACTS.get(name) or Message(
+        english("the_fact", "the {name}"), {"name": name.replace("_", " ")}
+    )
 
 
 # Why later nights are not compared with this one: its evidence is not whole, it tested a part of
@@ -264,7 +277,13 @@ def day_of(utc: str) -> float:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.timestamp() / _DAY_S
     except (ValueError, OverflowError) as error:
-        raise UnreadableRun("of_no_moment", why=str(error)) from error
+        raise UnreadableRun(
+            english(
+                "of_no_moment",
+                "its first record is of no moment ({why}): restore the journal from a copy",
+            ),
+            why=str(error),
+        ) from error
 
 
 def _exclusion_reason(run: Run) -> ExclusionReason | None:

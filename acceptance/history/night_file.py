@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
+from acceptance.core.message import english
 from acceptance.history import errors
 from acceptance.history import folder as history_folder
 from acceptance.history.night import Night, SeriesKey
@@ -89,14 +90,41 @@ def decode(content: bytes) -> Night:
     try:
         sealed = _SEALED.decode(content)
         if sealed.rigproof_night > FORMAT:
-            raise UnreadableNight("night_newer", found=sealed.rigproof_night, known=FORMAT)
+            raise UnreadableNight(
+                english(
+                    "night_newer",
+                    "is written in format {found}, newer than this rigproof reads ({known}): "
+                    "install a newer rigproof",
+                ),
+                found=sealed.rigproof_night,
+                known=FORMAT,
+            )
         if sealed.rigproof_night < FORMAT:
-            raise UnreadableNight("night_older")
+            raise UnreadableNight(
+                english(
+                    "night_older",
+                    "is written in the format of an older rigproof: convert it with `rigproof "
+                    "history convert`, or, if that names it as damaged, put a copy of it back, or "
+                    "move it away",
+                )
+            )
         if sealed.sha256 != _digest(sealed.series, sealed.night):
-            raise DamagedNight("night_altered")
+            raise DamagedNight(
+                english(
+                    "night_altered",
+                    "is not what was written: somebody or something has changed it: put a copy of "
+                    "it back, or move it away",
+                )
+            )
         night = replace(_NIGHT.decode(sealed.night), series=_series(bytes(sealed.series)))
     except (ValueError, RecursionError) as error:  # not JSON, or of another shape
-        raise DamagedNight("no_night", why=str(error)) from error
+        raise DamagedNight(
+            english(
+                "no_night",
+                "is no night that can be read ({why}): put a copy of it back, or move it away",
+            ),
+            why=str(error),
+        ) from error
     if len(night.series) != len(night.figures):
         raise DamagedNight("night_altered")
     return night
@@ -107,9 +135,21 @@ def read(file: Path, machine_id: str) -> Night:
     try:
         night = decode(regular_file.read(file, regular_file.SMALL_RECORD))
     except OSError as error:
-        raise UnreadableNight("night_unread", why=error.strerror) from error
+        raise UnreadableNight(
+            english(
+                "night_unread", "cannot be read ({why}): put a copy of it back, or move it away"
+            ),
+            why=error.strerror,
+        ) from error
     if (night.machine_id, name(night.run_id)) != (machine_id, file.name):
-        raise UnreadableNight("other_night", night=night.run_id, machine=night.machine_id)
+        raise UnreadableNight(
+            english(
+                "other_night",
+                "holds night {night} of machine {machine}: put a copy of it back, or move it away",
+            ),
+            night=night.run_id,
+            machine=night.machine_id,
+        )
     return night
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from acceptance.core.message import Message, Value
+from acceptance.core.message import Message, Value, english
 from acceptance.core.record import RunStarted
 from acceptance.history import errors, night, night_file, queries
 from acceptance.history import folder as history_folder
@@ -59,7 +59,14 @@ def read(out: Path, machine_id: str) -> tuple[tuple[Night, ...], dict[Path, Unre
     older = history_folder.database(out, machine_id)
     with errors.history_errors(older):
         if older.exists():
-            raise HistoryError("history_to_convert", path=str(older))
+            raise HistoryError(
+                english(
+                    "history_to_convert",
+                    "{path}: is the history of an older rigproof: convert it once with `rigproof "
+                    "history convert`",
+                ),
+                path=str(older),
+            )
     found: list[Night] = []
     unread: dict[Path, UnreadableNight] = {}
     for file in night_file.files(out, machine_id):
@@ -120,7 +127,14 @@ def open_history(out: Path, machine_id: str, last: Run | None = None) -> OpenHis
         file = night_file.folder(out, machine_id) / night_file.name(run.run_id)
         if isinstance(unread.get(file), DamagedNight):
             del unread[file]
-            notices.append(Message("night_restored", {"path": str(file)}))
+            notices.append(
+                Message(
+                    english(
+                        "night_restored", "{path}: was damaged, and was written again from its run"
+                    ),
+                    {"path": str(file)},
+                )
+            )
             place = _place(made, run, _order(list(_runs(out, machine_id, (), []))), known)
         else:
             place = number = number + 1
@@ -151,18 +165,31 @@ def in_one(notices: tuple[Message, ...]) -> Message:
 
 
 def _not_in_history(troubles: Sequence[Message]) -> tuple[Message, ...]:
-    return (Message("not_in_history", {"names": _names(troubles)}),) if troubles else ()
+    return (
+        (
+            Message(
+                english(
+                    "not_in_history", "not in the history, because they cannot be read: {names}"
+                ),
+                {"names": _names(troubles)},
+            ),
+        )
+        if troubles
+        else ()
+    )
 
 
 def _names(troubles: Sequence[Message]) -> Value:
     names: Value = tuple(troubles[:_NAMED])
     if (more := len(troubles) - _NAMED) > 0:
-        names = Message("and_more", {"names": names, "more": more})
+        names = Message(
+            english("and_more", "{names} and {more} more"), {"names": names, "more": more}
+        )
     return names
 
 
 def _because(path: str, error: Exception) -> Message:
-    return Message("because_of", {"path": path, "why": said(error)})
+    return Message(english("because_of", "{path} ({why})"), {"path": path, "why": said(error)})
 
 
 def _night(out: Path, run: ClosedRun, last: Run | None) -> Night:

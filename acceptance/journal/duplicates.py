@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from acceptance.core.finding import Finding
-from acceptance.core.message import Message, Quantity, Range, known
+from acceptance.core.message import Message, Quantity, Range, english, known
 from acceptance.core.parts import GPUS, Component, Gpu, Part
 from acceptance.core.record import HARMFUL, Event
 from acceptance.core.verdict import Verdict
@@ -99,7 +99,18 @@ def _pointing(first: Finding, again: Finding) -> Finding:
         )
         before = values.get("too", ())
         assert isinstance(before, tuple)
-        values = {**values, "too": (*before, Message("measured_too", about))}
+        values = {
+            **values,
+            "too": (
+                *before,
+                Message(
+                    english(
+                        "measured_too", "{measurement} on {component} is {measured} too[: {note}]"
+                    ),
+                    about,
+                ),
+            ),
+        }
     return replace(first, also_in=names, values=values)
 
 

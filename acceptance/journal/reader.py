@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.message import Listed, Message, UserError
+from acceptance.core.message import Listed, Message, UserError, english
 from acceptance.core.record import Entry
 from acceptance.journal.segment import (
     SEALED_SINCE,
@@ -45,8 +45,28 @@ def _no_run(folder: Path) -> NoRun:
             newest = sorted((str(run) for run in runs if not run.is_symlink()), reverse=True)
             if newest:
                 shown = Listed.first(newest, _SHOWN)
-                return NoRun("no_run_among", folder=str(folder), file=SUPERVISOR, newest=shown)
-    code = "no_run_yet" if folder.name == "latest" else "no_run"
+                return NoRun(
+                    english(
+                        "no_run_among",
+                        "{folder}: holds no run (no {file}): give the folder of one run; the "
+                        "newest here: {newest}",
+                    ),
+                    folder=str(folder),
+                    file=SUPERVISOR,
+                    newest=shown,
+                )
+    code = (
+        english(
+            "no_run_yet",
+            "{folder}: there is no run yet (no {file}): make one with `rigproof accept`",
+        )
+        if folder.name == "latest"
+        else english(
+            "no_run",
+            "{folder}: holds no run (no {file}): give the folder of one run, such as "
+            "reports/latest",
+        )
+    )
     return NoRun(code, folder=str(folder), file=SUPERVISOR)
 
 
@@ -99,7 +119,14 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
             continue
         if segment.torn:
             told = {"segment": name, "line": repr(segment.torn)}
-            torn.append(Message("torn_segment", told))
+            torn.append(
+                Message(
+                    english(
+                        "torn_segment", "{segment} ends in half a line, which was dropped: {line}"
+                    ),
+                    told,
+                )
+            )
         if segment.head is None:
             continue
         heads[name] = segment.head
@@ -190,8 +217,22 @@ def _entry(line: bytes, path: Path, number: int | None = None) -> Entry:
         found = decode_line(line)
     except UNDECODABLE as error:
         if number is None:
-            raise JournalError("no_record_near_end", path=str(path), why=str(error)) from error
-        raise JournalError("no_record", path=str(path), line=number, why=str(error)) from error
+            raise JournalError(
+                english(
+                    "no_record_near_end",
+                    "{path}, near its end: is no record ({why}): restore it from a copy",
+                ),
+                path=str(path),
+                why=str(error),
+            ) from error
+        raise JournalError(
+            english(
+                "no_record", "{path}, line {line}: is no record ({why}): restore it from a copy"
+            ),
+            path=str(path),
+            line=number,
+            why=str(error),
+        ) from error
     return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)
 
 
@@ -236,7 +277,11 @@ class Tail:
         if entry.seq != self._lines - 2:
             due = self._lines - 2
             raise JournalError(
-                "record_out_of_order",
+                english(
+                    "record_out_of_order",
+                    "{path}, line {line}: record {found} stands where {due} is due: lines were "
+                    "lost or moved; restore it from a copy",
+                ),
                 path=str(self._path),
                 line=self._lines,
                 found=entry.seq,

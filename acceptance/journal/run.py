@@ -13,7 +13,7 @@ import msgspec
 from acceptance.baseline import changes, facts
 from acceptance.core.fold import fold
 from acceptance.core.incident import without_duplicates
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.notes import run_notes
 from acceptance.core.parts import Component, parse
 from acceptance.core.plan import Plan
@@ -124,7 +124,14 @@ def judge(
 def _run(folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], found: Seal) -> Run:
     starts = list(records(entries, RunStarted))
     if len(starts) != 1:
-        raise UnreadableRun("run_beginnings", count=len(starts))
+        raise UnreadableRun(
+            english(
+                "run_beginnings",
+                "the journal holds {count} beginnings of a run, not one: nothing can be judged "
+                "from it; run the test again",
+            ),
+            count=len(starts),
+        )
     first, start = starts[0]
     seconds = run_seconds(entries)
     assert seconds is not None

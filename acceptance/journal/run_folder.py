@@ -11,7 +11,7 @@ import os
 import shlex
 from pathlib import Path
 
-from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.message import Listed, Message, Text, Values, english
 from acceptance.journal import segment
 
 _SHOWN = 3  # names in a message
@@ -46,7 +46,13 @@ def reason(error: OSError, path: Path) -> Text:
     return (
         why
         if theirs is None
-        else Message("left_by_root", {"why": why, "path": shlex.quote(str(theirs))})
+        else Message(
+            english(
+                "left_by_root",
+                "{why}; root left it there: `sudo chown -R $USER: {path}` makes it yours",
+            ),
+            {"why": why, "path": shlex.quote(str(theirs))},
+        )
     )
 
 
@@ -61,14 +67,25 @@ def left_in(out: Path) -> Message | None:
         if not found.is_symlink() and _owner(found) == 0 and not os.access(found, os.W_OK)
     )
     values: Values = {"names": Listed.first(names, _SHOWN), "out": shlex.quote(str(out))}
-    return Message("root_left_files", values) if names else None
+    return (
+        Message(
+            english(
+                "root_left_files",
+                "root left files in {out} that you cannot change ({names}): `sudo chown -R $USER: "
+                "{out}` makes them yours",
+            ),
+            values,
+        )
+        if names
+        else None
+    )
 
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
 PAGE = "report.html"
 # What to do after making room for a file that is no view of the journal.
-START_AGAIN = Message("start_again")
+START_AGAIN = Message(english("start_again", "start again"))
 # Room on the disk does not cure these.
 _PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -84,7 +101,13 @@ def write_whole(
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     # root would replace the device by a file
     if path.is_char_device() or path.is_block_device():
-        raise segment.JournalError("is_device", path=str(path))
+        raise segment.JournalError(
+            english(
+                "is_device",
+                "{path}: cannot be written (it is a device, not a file): give the name of a file",
+            ),
+            path=str(path),
+        )
     try:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()  # left by an earlier process with the same process id
@@ -96,7 +119,19 @@ def write_whole(
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        cure = then or Message("report_again", {"run": str(path.parent)})
+        cure = then or Message(
+            english("report_again", "run `rigproof report {run}`"), {"run": str(path.parent)}
+        )
         why = reason(error, path)
-        code = "view_misplaced" if error.errno in _PLACE else "view_unwritten"
+        code = (
+            english(
+                "view_misplaced",
+                "{path}: cannot be written ({why}): make sure that its folder exists and that you "
+                "may write to it, then {then}",
+            )
+            if error.errno in _PLACE
+            else english(
+                "view_unwritten", "{path}: cannot be written ({why}): make room, then {then}"
+            )
+        )
         raise segment.JournalError(code, path=str(path), why=why, then=cure) from error

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import parts, regular_file
+from acceptance.core.message import english
 from acceptance.core.parts import Component
 from acceptance.journal.segment import UNDECODABLE, JournalError, unreadable_segment
 
@@ -66,7 +67,14 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
                     look = decode(text)
                     if look.seq != due:
                         raise JournalError(
-                            "samples_out_of_order", path=str(path), found=look.seq, due=due
+                            english(
+                                "samples_out_of_order",
+                                "{path}: record {found} stands where {due} is due: lines were "
+                                "lost or moved",
+                            ),
+                            path=str(path),
+                            found=look.seq,
+                            due=due,
                         )
                     yield look
                 due += 1
@@ -75,4 +83,9 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
     except OSError as error:
         raise unreadable_segment(path, error) from error
     except UNDECODABLE as error:
-        raise JournalError("no_sample", path=str(path), line=due + 2, why=str(error)) from error
+        raise JournalError(
+            english("no_sample", "{path}, line {line}: is no sample ({why})"),
+            path=str(path),
+            line=due + 2,
+            why=str(error),
+        ) from error

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.evidence import Sealed, SealedFile
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, english
 from acceptance.core.parts import Component, Gpu
 from acceptance.core.plan import segment_of, side_by_side
 from acceptance.core.record import (
@@ -85,7 +85,11 @@ def evidence(run_dir: Path) -> dict[str, Path]:
 
 
 def _unread(path: Path, error: OSError) -> segment.JournalError:
-    return segment.JournalError("evidence_unread", path=str(path), why=error.strerror)
+    return segment.JournalError(
+        english("evidence_unread", "{path} cannot be read ({why})"),
+        path=str(path),
+        why=error.strerror,
+    )
 
 
 def _name(path: Path) -> str:
@@ -124,21 +128,66 @@ def look(journal: Journal) -> Seal:
     seals = _seals(journal)
     if is_old(journal) and not seals:
         newer = _newer(journal)
-        foreign = (Message("segments_newer", {"files": Listed(newer)}),) if newer else ()
+        foreign = (
+            (
+                Message(
+                    english(
+                        "segments_newer",
+                        "segments of a newer rigproof lie in a run of an older one: {files}",
+                    ),
+                    {"files": Listed(newer)},
+                ),
+            )
+            if newer
+            else ()
+        )
         return Seal(old=not foreign, troubles=foreign)
     if start is None or own is None:
-        return Seal(troubles=(Message("not_sealed"),))
+        return Seal(
+            troubles=(
+                Message(
+                    english(
+                        "not_sealed",
+                        "the run has no seal: its evidence may have been changed since; run the "
+                        "test again",
+                    )
+                ),
+            )
+        )
     strangers = (*journal.unread, *_strangers(journal, start, own))
     if len(seals) != 1:
         ended = any(isinstance(one.body, RunEnded | RunClosed) for one in journal.entries)
-        code = "not_sealed" if ended else "not_closed"
-        missing = Message("sealed_again", {"times": len(seals)}) if seals else Message(code)
+        code = (
+            "not_sealed"
+            if ended
+            else english(
+                "not_closed",
+                "the run is not closed: it goes on, or it was cut off; then the next start closes "
+                "it, or `rigproof report RUN`",
+            )
+        )
+        missing = (
+            Message(
+                english(
+                    "sealed_again",
+                    "the run has {times} seals, not one: its evidence was changed; run the test "
+                    "again",
+                ),
+                {"times": len(seals)},
+            )
+            if seals
+            else Message(code)
+        )
         return Seal(troubles=(missing, *strangers))
     (entry,) = seals
     assert isinstance(entry.body, Sealed)
     troubles = list(_differences(journal, start, entry, entry.body))
     if (more := len(troubles) - _NAMED) > 0:
-        troubles[_NAMED:] = [Message("evidence_more", {"count": more})]
+        troubles[_NAMED:] = [
+            Message(
+                english("evidence_more", "{count} more files differ from the seal"), {"count": more}
+            )
+        ]
     # reckoned, not read: what a record holds may be any text
     digest = digest_of(start.run_id, start.machine_id, entry.body.files)
     return Seal(digest, troubles=(*troubles, *strangers))
@@ -215,31 +264,66 @@ def _differences(
     if len(named) != len(seal.files) or seal.digest != digest_of(
         start.run_id, start.machine_id, seal.files
     ):
-        yield Message("seal_differs")
+        yield Message(
+            english(
+                "seal_differs",
+                "the seal does not fit the files that it names, or belongs to another run or "
+                "machine",
+            )
+        )
     if entry.segment not in named:
-        yield Message("seal_elsewhere", {"file": entry.segment})
+        yield Message(
+            english("seal_elsewhere", "the seal stands in {file}, which it does not name"),
+            {"file": entry.segment},
+        )
     for folder in (LOGS, SITE_CHECKS):
         if (journal.run_dir / folder).is_symlink():
-            yield Message("evidence_is_link", {"path": folder})
+            yield Message(
+                english("evidence_is_link", "{path} is a link, not a file of this run"),
+                {"path": folder},
+            )
     present = evidence(journal.run_dir)
     for name, due in named.items():
         if name not in present:
-            yield Message("evidence_missing", {"file": name})
+            yield Message(
+                english(
+                    "evidence_missing",
+                    "{file} is missing: the seal names it; put it back from a copy, or run the "
+                    "test again",
+                ),
+                {"file": name},
+            )
             continue
         try:
             most = None
             if name == entry.segment:
                 most, last = _before(present[name], entry.seq)
                 if not last:
-                    yield Message("written_after_seal", {"file": name})
+                    yield Message(
+                        english("written_after_seal", "{file} was written to after the seal"),
+                        {"file": name},
+                    )
             found = _sealed(present[name], name, most)
         except segment.JournalError as error:
             yield error.message
             continue
         if found != due:
-            yield Message("evidence_changed", {"file": name})
+            yield Message(
+                english(
+                    "evidence_changed",
+                    "{file} was changed after the seal; put it back from a copy, or run the test "
+                    "again",
+                ),
+                {"file": name},
+            )
     for name in sorted(present.keys() - named.keys()):
-        yield Message("evidence_foreign", {"file": name})
+        yield Message(
+            english(
+                "evidence_foreign",
+                "{file} is not of this run: the seal does not name it; take it out of the folder",
+            ),
+            {"file": name},
+        )
 
 
 def _before(path: Path, seq: int) -> tuple[int, bool]:
@@ -268,15 +352,26 @@ def _strangers(journal: Journal, start: RunStarted, own: segment.SegmentHead) ->
     for name, head in heads.items():
         due = (own.rigproof_journal, name, start.run_id, start.machine_id)
         if (head.rigproof_journal, head.segment, head.run_id, head.machine_id) != due:
-            yield Message("segment_of_another_run", {"file": name})
+            yield Message(
+                english(
+                    "segment_of_another_run",
+                    "{file} is of another run, machine or version of rigproof",
+                ),
+                {"file": name},
+            )
         elif name.startswith(reader.CLOSING):
             if not all(isinstance(one.body, RunClosed | Sealed) for one in entries.get(name, ())):
                 yield Message("segment_of_another_run", {"file": name})
         elif head.boot_id != own.boot_id:
-            yield Message("segment_of_another_boot", {"file": name})
+            yield Message(
+                english("segment_of_another_boot", "{file} is of another boot of the machine"),
+                {"file": name},
+            )
     for name, found in entries.items():
         if any(second.boot_s < first.boot_s for first, second in pairwise(found)):
-            yield Message("clock_ran_back", {"file": name})
+            yield Message(
+                english("clock_ran_back", "the times in {file} run backwards"), {"file": name}
+            )
     yield from _beyond(entries)
     yield from _outside(entries)
 
@@ -289,7 +384,13 @@ def _beyond(entries: dict[str, list[Entry]]) -> Iterator[Message]:
         if own and found and not name.startswith(reader.CLOSING):
             late = ended and found[-1].boot_s > ended[0]
             if found[0].boot_s < own[0].boot_s or (late and name != reader.SUPERVISOR):
-                yield Message("segment_outside", {"file": name})
+                yield Message(
+                    english(
+                        "segment_outside",
+                        "the records of {file} do not lie within the time of the run",
+                    ),
+                    {"file": name},
+                )
 
 
 def _outside(entries: dict[str, list[Entry]]) -> Iterator[Message]:
@@ -311,7 +412,10 @@ def _outside(entries: dict[str, list[Entry]]) -> Iterator[Message]:
         found = entries.get(name, [])
         begun = [one for one in found if isinstance(one.body, SessionStarted)]
         if begun and not before.boot_s <= found[0].boot_s <= found[-1].boot_s <= end.boot_s:
-            yield Message("session_outside", {"file": name})
+            yield Message(
+                english("session_outside", "the records of {file} do not lie within its session"),
+                {"file": name},
+            )
 
 
 def other_parts(entries: Sequence[Entry], identities: dict[Component, str]) -> Iterator[Message]:
@@ -325,4 +429,10 @@ def other_parts(entries: Sequence[Entry], identities: dict[Component, str]) -> I
         if due is not None and body.serial != due and (entry.segment, body.component) not in told:
             told.add((entry.segment, body.component))
             values = {"file": entry.segment, "component": str(body.component)}
-            yield Message("part_of_another_machine", {**values, "serial": body.serial, "due": due})
+            yield Message(
+                english(
+                    "part_of_another_machine",
+                    "{file} tells of another {component}: {serial}, and the machine has {due}",
+                ),
+                {**values, "serial": body.serial, "due": due},
+            )

@@ -20,6 +20,7 @@ import msgspec
 
 from acceptance.core import parts, regular_file
 from acceptance.core.evidence import AnyBody, Observed, Sample, Table, ToolRan
+from acceptance.core.message import english
 from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.journal import clock
 from acceptance.wording.errors import WordedError
@@ -151,7 +152,15 @@ class Writer:
             raise
 
     def _unwritten(self, error: OSError) -> JournalError:
-        code = "written_by_another" if error.errno == errno.EEXIST else "unwritten"
+        code = (
+            english(
+                "written_by_another",
+                "{path}: cannot be written ({why}): another rigproof is writing there: stop it, "
+                "then start again",
+            )
+            if error.errno == errno.EEXIST
+            else "unwritten"
+        )
         return JournalError(code, path=str(self._path), why=error.strerror)
 
     def _next(self) -> int:
@@ -237,7 +246,15 @@ class Segment:
 
 def unreadable_segment(path: Path, error: OSError) -> JournalError:
     """The error for a segment that cannot be read, with its fix."""
-    code = "no_segment" if isinstance(error, regular_file.NotRegular) else "segment_unread"
+    code = (
+        english("no_segment", "{path}: cannot be read ({why}): restore it from a copy")
+        if isinstance(error, regular_file.NotRegular)
+        else english(
+            "segment_unread",
+            "{path}: cannot be read ({why}): fix its permissions, or run as the user who made the "
+            "run",
+        )
+    )
     return JournalError(code, path=str(path), why=error.strerror)
 
 
@@ -270,7 +287,14 @@ def read_segment(path: Path) -> Segment:
             found = decode_line(line)
         except UNDECODABLE as error:
             raise JournalError(
-                "record_damaged", path=str(path), line=number, why=str(error)
+                english(
+                    "record_damaged",
+                    "{path}, line {line}: is no record ({why}): it was changed or damaged after "
+                    "it was written; restore it from a copy",
+                ),
+                path=str(path),
+                line=number,
+                why=str(error),
             ) from error
         if found.seq != number - 2:
             raise JournalError(
@@ -293,9 +317,26 @@ def head_of(path: Path, line: bytes) -> SegmentHead:
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may have another form
-            raise JournalError("journal_newer", path=str(path), found=version, known=VERSION)
+            raise JournalError(
+                english(
+                    "journal_newer",
+                    "{path}, line 1: written in format {found}, newer than this rigproof reads "
+                    "({known}): install a newer rigproof to read it",
+                ),
+                path=str(path),
+                found=version,
+                known=VERSION,
+            )
         if version < OLDEST:
             raise ValueError(f"there is no format {version}")
         return msgspec.json.decode(line, type=SegmentHead)
     except UNDECODABLE as error:
-        raise JournalError("no_head", path=str(path), why=str(error)) from error
+        raise JournalError(
+            english(
+                "no_head",
+                "{path}, line 1: is not the head of a rigproof journal ({why}): restore it from a "
+                "copy",
+            ),
+            path=str(path),
+            why=str(error),
+        ) from error

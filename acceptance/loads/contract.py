@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from acceptance.core.message import Coded, Listed, Message, Values
+from acceptance.core.message import Coded, Listed, Message, Values, english
 from acceptance.core.parts import Component, Gpu
 from acceptance.loads.protocol import LoadOutput, LoadTable
 
@@ -100,26 +100,44 @@ def prove(ask: Ask, output: LoadOutput, about: Mapping[str, Any], ran_s: float) 
     or the `uuids` of all. That an injected fault was asked for makes no proof of it.
     """
     if output.load != ask.load:
-        raise Unproved("load_of_another", other=repr(output.load))
+        raise Unproved(
+            english("load_of_another", "is not what ran: the output is that of {other}"),
+            other=repr(output.load),
+        )
     if output.injected is not None:
-        raise Unproved("load_fault_injected", fault=str(output.injected))
+        raise Unproved(
+            english(
+                "load_fault_injected",
+                "had a fault injected on purpose ({fault}): such a run never passes",
+            ),
+            fault=str(output.injected),
+        )
     for name, value in {**ask.parameters(), **about}.items():
         if name == "gpu" and name not in output.parameters:
             continue  # the model; the UUID, which every GPU load reports, is compared anyway
         printed = output.parameters.get(name)
         if not _same(name, printed, value):
-            raise Unproved("load_parameter", name=name, told=repr(printed), asked=repr(value))
+            raise Unproved(
+                english("load_parameter", "ran with {name} = {told}, and {asked} was asked for"),
+                name=name,
+                told=repr(printed),
+                asked=repr(value),
+            )
     due = ask.due(output)
     _require_readings(output, due)
     _require_tables(output, due)
     _require_logs(output, due)
     counts = [one.value for one in output.readings if one.unit == "count"]
     if output.miscompares and not any(counts):
-        raise Unproved("load_uncounted")
+        raise Unproved(english("load_uncounted", "told of wrong results and counted none"))
     ask.prove(output)
     least_s = ask.least_s(output)
     if ran_s < least_s:
-        raise Unproved("load_ended_early", ran=f"{ran_s:.1f}", due=f"{least_s:g}")
+        raise Unproved(
+            english("load_ended_early", "ended after {ran} s and was to work for {due} s"),
+            ran=f"{ran_s:.1f}",
+            due=f"{least_s:g}",
+        )
 
 
 def _same(name: str, printed: object, value: object) -> bool:
@@ -147,24 +165,42 @@ def _require_readings(output: LoadOutput, due: Due) -> None:
     absent = {(one.name, one.component) for one in output.absences}
     if silent := sorted(due.absences - absent):
         names = Listed(tuple(name for name, _ in silent))
-        raise Unproved("load_absence_untold", names=names)
+        raise Unproved(
+            english(
+                "load_absence_untold",
+                "did not report as absent exactly what this GPU does not measure: {names}",
+            ),
+            names=names,
+        )
     measured = due.measured(output)
     lacked = {key for one in due.choices if one not in measured for key in one} | due.absences
     units = {key: unit for one in (due.readings, *measured) for key, unit in one.items()}
     missing = [
-        Message("measurement_of", {"name": name, "component": str(component)})
+        Message(
+            english("measurement_of", "{name} of {component}"),
+            {"name": name, "component": str(component)},
+        )
         for name, component in units
         if (name, component) not in readings
     ]
     if missing:
-        raise Unproved("load_unmeasured", names=Listed(tuple(missing)))
+        raise Unproved(
+            english("load_unmeasured", "did not measure {names}"), names=Listed(tuple(missing))
+        )
     if unasked := sorted((readings.keys() | absent) - units.keys() - lacked):
-        raise Unproved("load_stray", names=Listed(tuple(name for name, _ in unasked)))
+        raise Unproved(
+            english("load_stray", "measured what it was not asked for: {names}"),
+            names=Listed(tuple(name for name, _ in unasked)),
+        )
     for key, unit in units.items():
         one = readings[key]
         if one.unit != unit or one.value < 0:
             values: Values = {"value": f"{one.value:g}", "unit": one.unit, "due": unit}
-            raise Unproved("load_unit", name=one.name, **values)
+            raise Unproved(
+                english("load_unit", "measured {name} as {value} {unit}, and {due} are due"),
+                name=one.name,
+                **values,
+            )
 
 
 def _require_tables(output: LoadOutput, due: Due) -> None:
@@ -176,14 +212,21 @@ def _require_tables(output: LoadOutput, due: Due) -> None:
         if one.name not in known:
             raise Unproved("load_stray", names=one.name)
         if one.columns != known[one.name]:
-            raise Unproved("load_columns", columns=", ".join(one.columns), table=one.name)
+            raise Unproved(
+                english("load_columns", "printed {columns} as the table {table}"),
+                columns=", ".join(one.columns),
+                table=one.name,
+            )
 
 
 def _require_logs(output: LoadOutput, due: Due) -> None:
     """Raise Unproved unless exactly the due logs are there."""
     logs = {(one.name, one.component) for one in output.logs}
     if missing := sorted(due.logs - logs):
-        raise Unproved("load_without_log", component=str(missing[0][1]))
+        raise Unproved(
+            english("load_without_log", "NCCL left no log of {component}"),
+            component=str(missing[0][1]),
+        )
     if unasked := sorted(logs - due.logs):
         raise Unproved("load_stray", names=Listed(tuple(name for name, _ in unasked)))
 
@@ -192,5 +235,5 @@ def table(output: LoadOutput, name: str) -> LoadTable:
     """The table of this name. Raises Unproved where there is none."""
     found = next((one for one in output.tables if one.name == name), None)
     if found is None:
-        raise Unproved("load_without_table", table=name)
+        raise Unproved(english("load_without_table", "printed no table {table}"), table=name)
     return found

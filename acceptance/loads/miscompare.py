@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from acceptance.core import parts
 from acceptance.core.dtype import GEMM_READINGS, CpuDtype, DtypeName
-from acceptance.core.message import Coded, Message
+from acceptance.core.message import Coded, Message, english
 from acceptance.core.parts import Component, Core, Pair
 from acceptance.core.strict import Strict, Text
 
@@ -200,7 +200,9 @@ class WrongProduct(_OfFormat, frozen=True, kw_only=True):
             *map(bool, (self.xor_or, self.xor_and, self.bits, self.first)),
         }
         if len(told) > 1:
-            raise UnusableLine("described_in_part")
+            raise UnusableLine(
+                english("described_in_part", "it tells only a part of its places and bits")
+            )
 
     @property
     def described(self) -> bool:
@@ -745,7 +747,10 @@ def read(found: Mapping[str, Any]) -> Miscompare:
     check = found.get("check")
     kind = _KINDS.get(check) if isinstance(check, str) else None
     if kind is None:
-        raise UnusableLine("check_unknown", check=repr(check))
+        raise UnusableLine(
+            english("check_unknown", "its check is {check}, which is none that is known here"),
+            check=repr(check),
+        )
     return msgspec.convert(found, kind, str_keys=True, dec_hook=parts.decode)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.core.parts import Component, Gpu
 from acceptance.core.strict import Strict
 from acceptance.loads.miscompare import UnusableLine
@@ -43,13 +43,31 @@ class Step(Strict, frozen=True):
         known = all(isinstance(gpu, Gpu) for gpu in self.gpus)
         least = 2 if self.kind == "anti_phase" else 1
         if not known or not least <= len(set(self.gpus)) == len(self.gpus) <= MOST_GPUS:
-            raise UnusableLine("load_step_gpus", gpus=told)
+            raise UnusableLine(
+                english(
+                    "load_step_gpus",
+                    "a step of the power load is on GPUs, each once, and on two at least in "
+                    'anti-phase, not on "{gpus}"',
+                ),
+                gpus=told,
+            )
         if (self.kind in WAVES) != (self.hertz is not None) or not (
             self.hertz is None or LOWEST_HZ <= self.hertz <= HIGHEST_HZ
         ):
-            raise UnusableLine("load_step_hertz", hertz=repr(self.hertz))
+            raise UnusableLine(
+                english(
+                    "load_step_hertz", "{hertz} is no frequency of this step of the power load"
+                ),
+                hertz=repr(self.hertz),
+            )
         if not self.least_s <= self.seconds <= LONGEST_S:
-            raise UnusableLine("load_step_seconds", seconds=repr(self.seconds))
+            raise UnusableLine(
+                english(
+                    "load_step_seconds",
+                    "{seconds} s is too short or too long for this step of the power load",
+                ),
+                seconds=repr(self.seconds),
+            )
 
     @property
     def least_s(self) -> float:

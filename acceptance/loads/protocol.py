@@ -49,7 +49,7 @@ from msgspec import Meta, field
 
 from acceptance.core import parts, plain_text
 from acceptance.core.limit import UNITS
-from acceptance.core.message import Coded, Listed, Message
+from acceptance.core.message import Coded, Listed, Message, english
 from acceptance.core.parts import Component, Named
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.miscompare import (
@@ -83,7 +83,10 @@ class Hello(Strict, frozen=True):
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
-            raise UnusableLine("load_version", version=VERSION)
+            raise UnusableLine(
+                english("load_version", "its version is not {version}, the only one known here"),
+                version=VERSION,
+            )
 
     @property
     def injected(self) -> str | None:
@@ -95,7 +98,10 @@ class Hello(Strict, frozen=True):
 def _require_known(component: Component) -> None:
     """Raise UnusableLine for a component of no kind that a load measures."""
     if isinstance(component, Named):
-        raise UnusableLine("load_component", component=str(component))
+        raise UnusableLine(
+            english("load_component", "'{component}' is no component that a load measures"),
+            component=str(component),
+        )
 
 
 class LoadReading(Strict, frozen=True):
@@ -109,7 +115,11 @@ class LoadReading(Strict, frozen=True):
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             units = Listed(tuple(sorted(UNITS)))
-            raise UnusableLine("load_unit_unknown", unit=repr(self.unit), units=units)
+            raise UnusableLine(
+                english("load_unit_unknown", "the unit {unit} is not one of {units}"),
+                unit=repr(self.unit),
+                units=units,
+            )
         _require_known(self.component)
 
 
@@ -136,9 +146,9 @@ class LoadTable(Strict, frozen=True):
 
     def __post_init__(self) -> None:
         if len(set(self.columns)) != len(self.columns):
-            raise UnusableLine("load_columns_alike")
+            raise UnusableLine(english("load_columns_alike", "two columns have one name"))
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise UnusableLine("load_row_cells")
+            raise UnusableLine(english("load_row_cells", "a row has not one cell for each column"))
 
 
 class KeptLog(Strict, frozen=True):
@@ -284,8 +294,14 @@ class _Evidence:
                 key = one.name, one.component
         if key in self.found:
             if isinstance(one, LoadTable):
-                raise UnusableLine("load_table_twice", table=one.name)
-            raise UnusableLine("load_reading_twice", name=one.name, component=str(one.component))
+                raise UnusableLine(
+                    english("load_table_twice", "the table {table} comes twice"), table=one.name
+                )
+            raise UnusableLine(
+                english("load_reading_twice", "{name} of {component} comes twice"),
+                name=one.name,
+                component=str(one.component),
+            )
         self.found[key] = one
 
 
@@ -398,7 +414,7 @@ def decode(line: str) -> Line:
         return read_or_keep(record["miscompare"])
     kind = next((kind for key, kind in _KINDS.items() if key in record), None)
     if kind is None:
-        raise _unusable(Message("load_line_unknown"), line)
+        raise _unusable(Message(english("load_line_unknown", "it is of no known kind")), line)
     try:
         return msgspec.convert(record, kind, dec_hook=parts.decode)
     except msgspec.ValidationError as error:
@@ -414,11 +430,17 @@ def parse(output: str) -> LoadOutput:
     end is missing or miscounts; a line follows the end; the load could not go on.
     """
     if not output:
-        raise ProtocolError("load_silent")
+        raise ProtocolError(english("load_silent", "the load printed nothing"))
     first, *others = output.removesuffix("\n").split("\n")
     hello = decode(first)
     if not isinstance(hello, Hello):
-        raise ProtocolError("load_hello_missing", line=_quote(first))
+        raise ProtocolError(
+            english(
+                "load_hello_missing",
+                "the load's output does not begin with its hello line but with {line}",
+            ),
+            line=_quote(first),
+        )
     evidence = _Evidence()
     miscompares: list[Miscompare] = []
     notes: list[str] = []
@@ -431,22 +453,39 @@ def parse(output: str) -> LoadOutput:
             elif isinstance(said, Miscompare):
                 miscompares.append(said)
             elif isinstance(said, UnreadMiscompare):
-                raise UnusableLine("load_wrong_result_unread", why=said.reason)
+                raise UnusableLine(
+                    english("load_wrong_result_unread", "its wrong result cannot be read ({why})"),
+                    why=said.reason,
+                )
             elif isinstance(said, Note):
                 notes.append(said.text)
             elif isinstance(said, Trouble):
                 raise ProtocolError("load_trouble", why=said.message)
             elif isinstance(said, Hello):
-                raise UnusableLine("load_hello_twice")
+                raise UnusableLine(english("load_hello_twice", "it is a second hello"))
             elif isinstance(said, StepBegins | StepEnded | End):
                 if step != (said.step if isinstance(said, StepEnded) else None):
-                    raise UnusableLine("load_step_open")
+                    raise UnusableLine(
+                        english(
+                            "load_step_open",
+                            "a step of the power load begins before the one before it has ended, "
+                            "or ends without having begun",
+                        )
+                    )
                 step = said.step if isinstance(said, StepBegins) else None
             if isinstance(said, End):
                 if said != End(end=True, readings=len(evidence.found)):
-                    raise UnusableLine("load_end_miscounts", count=len(evidence.found))
+                    raise UnusableLine(
+                        english(
+                            "load_end_miscounts", "it does not close the {count} readings before it"
+                        ),
+                        count=len(evidence.found),
+                    )
                 if number != len(others) - 1:
-                    raise ProtocolError("load_after_end", line=_quote(others[number + 1]))
+                    raise ProtocolError(
+                        english("load_after_end", "the load printed after its end: {line}"),
+                        line=_quote(others[number + 1]),
+                    )
                 found = evidence.found.values()
                 return LoadOutput(
                     hello.load,
@@ -460,7 +499,7 @@ def parse(output: str) -> LoadOutput:
                 )
         except UnusableLine as error:
             raise _unusable(error.message, line) from None
-    raise ProtocolError("load_end_missing")
+    raise ProtocolError(english("load_end_missing", "the load's output ends without its end line"))
 
 
 def readable(output: str) -> Iterator[Line]:
@@ -498,7 +537,11 @@ def _last(output: str) -> Line | None:
 
 
 def _unusable(reason: str | Message, line: str) -> ProtocolError:
-    return ProtocolError("load_line_unusable", why=reason, line=_quote(line))
+    return ProtocolError(
+        english("load_line_unusable", "a line of the load's output cannot be used, {why}: {line}"),
+        why=reason,
+        line=_quote(line),
+    )
 
 
 def _record(line: str) -> dict[str, Any]:
@@ -509,7 +552,12 @@ def _record(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        raise ProtocolError("load_line_torn", line=_quote(line))
+        raise ProtocolError(
+            english(
+                "load_line_torn", "a line of the load's output is not one whole JSON object: {line}"
+            ),
+            line=_quote(line),
+        )
     return record
 
 

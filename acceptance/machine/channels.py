@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from acceptance.core.limit import GIB, number
-from acceptance.core.message import Listed, Message, Values
+from acceptance.core.message import Listed, Message, Values, english
 from acceptance.machine.inventory import Inventory
 
 CHANNEL_BYTES = 8  # JEDEC DDR channels are 64 data bits wide (DDR5: two of 32)
@@ -80,7 +80,14 @@ class Channels:
             "all": len(self.sizes),
         }
         costs = self._costs(len(self.filled), len(self.sizes))
-        return Message("channels_empty", {**values, **costs})
+        return Message(
+            english(
+                "channels_empty",
+                "memory channels without a module: {empty}: {filled} of {all} are filled[, which "
+                "moves {used} GB/s at most ({formula}) in place of {possible} GB/s]",
+            ),
+            {**values, **costs},
+        )
 
     def unequal_cost(self) -> Message | None:
         """The unequal channels and the bandwidth that they cost; None where all are equal.
@@ -92,7 +99,10 @@ class Channels:
             return None
         sizes = {name: size or 0 for name, size in self.filled.items()}
         held = tuple(
-            Message("channel_size", {"channel": name, "size": number(size / GIB)})
+            Message(
+                english("channel_size", "{channel} ({size} GiB)"),
+                {"channel": name, "size": number(size / GIB)},
+            )
             for name, size in sizes.items()
         )
         total = sum(sizes.values())
@@ -102,7 +112,15 @@ class Channels:
             "total": number(total / GIB),
         }
         costs = self._costs(len(sizes) - len(self.less), len(sizes))
-        return Message("channels_unequal", {**values, **costs})
+        return Message(
+            english(
+                "channels_unequal",
+                "memory channels hold different amounts: {channels}: {rest} of {total} GiB are "
+                "not interleaved over all of them[, and move as little as {used} GB/s ({formula}) "
+                "in place of {possible} GB/s]",
+            ),
+            {**values, **costs},
+        )
 
     def _costs(self, used: int, there: int) -> dict[str, str]:
         """The bandwidth over the channels in use, and over all that could be."""

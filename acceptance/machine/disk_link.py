@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.machine import pcie
 
 
@@ -68,7 +68,9 @@ def most(link: PcieLink | SataLink) -> tuple[float, Message] | None:
         gbps = _sata_most(link)
         if gbps is None:
             return None
-        return gbps * SATA_GBS_PER_GBPS, Message("disk_sata_rate", {"speed": f"{gbps:g}"})
+        return gbps * SATA_GBS_PER_GBPS, Message(
+            english("disk_sata_rate", "{speed} Gbit/s x 8/10 / 8"), {"speed": f"{gbps:g}"}
+        )
     generation, lanes = _pcie_most(link)
     if generation is None or lanes is None:
         return None
@@ -95,7 +97,10 @@ def _pcie(link: PcieLink) -> LinkShare | None:
         rate[0],
         best[0],
         Message(
-            "disk_link_pcie",
+            english(
+                "disk_link_pcie",
+                "the link of {address} runs at {speed} {width}; {most_speed}; {most_width}",
+            ),
             {
                 "address": link.address,
                 "speed": pcie.told_generation(now),
@@ -126,5 +131,11 @@ def _sata(link: SataLink) -> LinkShare | None:
     best = _sata_most(link)
     if link.speed_gbps is None or best is None:
         return None
-    told = Message("disk_link_sata", {"speed": f"{link.speed_gbps:g}", "most": f"{best:g}"})
+    told = Message(
+        english(
+            "disk_link_sata",
+            "the SATA link runs at {speed} Gbit/s; disk and port can both do {most} Gbit/s",
+        ),
+        {"speed": f"{link.speed_gbps:g}", "most": f"{best:g}"},
+    )
     return LinkShare(link.speed_gbps * SATA_GBS_PER_GBPS, best * SATA_GBS_PER_GBPS, told)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, english
 from acceptance.machine.inventory import GpuHealth, NvmlDevice
 
 # nvml.h, nvmlDeviceGpuRecoveryAction_t, in the words of nvidia-smi's `GPU Recovery Action`.
@@ -87,7 +87,11 @@ class HealthReading:
     @property
     def note(self) -> Message | None:
         """The faults, for the reader of the report."""
-        return Message("driver_says", {"what": Listed(self.faults)}) if self.faults else None
+        return (
+            Message(english("driver_says", "the driver says {what}"), {"what": Listed(self.faults)})
+            if self.faults
+            else None
+        )
 
 
 _Found = tuple[list[str], list[Message]]  # faults, and what is unjudged
@@ -115,7 +119,14 @@ def _recovery(health: GpuHealth) -> _Found | None:
 
 
 def _unknown(name: str, value: str) -> Message:
-    return Message("health_value_unknown", {"name": name, "value": value})
+    return Message(
+        english(
+            "health_value_unknown",
+            "the driver says `{name}: {value}`, a value that rigproof does not know: it proves "
+            "neither health nor a fault; look for it in the driver's nvml.h, and update rigproof",
+        ),
+        {"name": name, "value": value},
+    )
 
 
 # Each measurement with the function that it comes from, and what the answer shows; None where the
@@ -157,7 +168,20 @@ def _of_health(device: NvmlDevice, measurement: str) -> HealthReading | None:
 
 def _failed(function: str, error: str) -> HealthReading:
     told = {"function": function, "error": error}
-    return HealthReading(None, (), (Message("health_unanswered", told),))
+    return HealthReading(
+        None,
+        (),
+        (
+            Message(
+                english(
+                    "health_unanswered",
+                    "the driver failed to answer {function} ({error}): look for NVRM lines in "
+                    "`sudo dmesg`, reboot, and test again",
+                ),
+                told,
+            ),
+        ),
+    )
 
 
 def _banks(device: NvmlDevice) -> HealthReading | None:
@@ -185,7 +209,16 @@ def _fabric(device: NvmlDevice) -> HealthReading | None:
             faults.append(f"{one.name}: {one.faults[value]}")
         elif value in one.set_up:
             told = {"name": one.name, "value": one.set_up[value]}
-            unjudged.append(Message("fabric_not_set_up", told))
+            unjudged.append(
+                Message(
+                    english(
+                        "fabric_not_set_up",
+                        "the NVLink fabric says `{name}: {value}`: whoever runs the fabric "
+                        "manager has to set the fabric up for this machine",
+                    ),
+                    told,
+                )
+            )
         elif value not in (NOT_SUPPORTED, one.sound):
             unjudged.append(_unknown(one.name, str(value)))
     # Newer drivers add fields. Where the summary, which covers them, is sound, so are they.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core import parts
-from acceptance.core.message import Message, UserError
+from acceptance.core.message import Message, UserError, english
 from acceptance.core.parts import Component
 from acceptance.machine.gpu import Gpu
 
@@ -66,9 +66,21 @@ def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> Message 
     variable = f"{VISIBLE}={value}"
     if asked:
         values = {"variable": variable, "option": f"--gpus {','.join(asked)}"}
-        return Message("variable_not_used", values)
+        return Message(
+            english(
+                "variable_not_used",
+                "{variable} is set and not used: {option} says which GPUs are tested",
+            ),
+            values,
+        )
     if own := environ.get(SLURM_JOB):
-        return Message("gpus_of_job", {"variable": variable, "job": own})
+        return Message(
+            english(
+                "gpus_of_job",
+                "{variable}: these GPUs were given to Slurm job {job}, and these are tested",
+            ),
+            {"variable": variable, "job": own},
+        )
     raise UserError(
         f"{variable} hides GPUs from CUDA: unset it to test the whole machine, or "
         "name the GPUs with --gpus (make: GPUS=0,1)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from acceptance.core.message import Gap, Listed, Message, Values, not_offered
+from acceptance.core.message import Gap, Listed, Message, Values, english, not_offered
 from acceptance.core.parts import Component
 from acceptance.machine import disk_link, topology
 from acceptance.machine.disk_link import LinkShare, PcieLink
@@ -148,9 +148,27 @@ def lost_counters(
     for name in names:
         about = {"counter": name}
         if name in before and name not in after:
-            found.append(Message("network_counter_gone", about))
+            found.append(
+                Message(
+                    english(
+                        "network_counter_gone",
+                        "the kernel showed {counter} before the run and does not after it: run "
+                        "again once the driver is back",
+                    ),
+                    about,
+                )
+            )
         elif name in before and after[name] < before[name]:
-            found.append(Message("network_counter_reset", about))
+            found.append(
+                Message(
+                    english(
+                        "network_counter_reset",
+                        "{counter} was set back during the run, so nothing shows how far it grew: "
+                        "run again without that",
+                    ),
+                    about,
+                )
+            )
     return tuple(found)
 
 
@@ -169,16 +187,29 @@ def growth(
             continue
         if before[name] == _FULL.get(name):
             at_most: Values = {"counter": name, "value": before[name]}
-            full.append(Message("network_counter_full", at_most))
+            full.append(
+                Message(
+                    english(
+                        "network_counter_full",
+                        "{counter} stood at {value} before the run, the highest that it can count "
+                        "to, so nothing shows whether it grew: set it back (`sudo perfquery -R`) "
+                        "and run again",
+                    ),
+                    at_most,
+                )
+            )
         elif (more := after[name] - before[name] - _by_sender(before, after, name)) > 0:
             rose[name] = more
     if rose:
         grew = tuple(
-            Message("network_counter_rose", {"counter": name, "count": count})
+            Message(
+                english("network_counter_rose", "{counter} +{count}"),
+                {"counter": name, "count": count},
+            )
             for name, count in rose.items()
         )
         return float(max(rose.values())), Message(
-            "network_counters_rose", {"counters": Listed(grew)}
+            english("network_counters_rose", "{counters}"), {"counters": Listed(grew)}
         )
     if full:
         return not_offered(Message("clauses", {"why": tuple(full)}))

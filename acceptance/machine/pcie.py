@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 
 # Source: PCI Express base specification. Gigatransfers a second of one lane, and the data bits
 # among all bits: 8 of 10 at first, 128 of 130 from generation 3, 236 of the 256 bytes of a flit
@@ -48,12 +48,12 @@ def lower_maximum(card: int | None, slot: int | None) -> int | None:
 
 def told_generation(number: int) -> Message:
     """A generation, for its reader."""
-    return Message("link_generation", {"number": number})
+    return Message(english("link_generation", "generation {number}"), {"number": number})
 
 
 def told_width(lanes: int) -> Message:
     """A number of lanes, for its reader."""
-    return Message("link_lanes", {"lanes": lanes})
+    return Message(english("link_lanes", "x{lanes}"), {"lanes": lanes})
 
 
 def link_maximum(
@@ -65,14 +65,42 @@ def link_maximum(
     """
     if card is not None and slot is not None:
         if card == slot:
-            return LinkMaximum(card, Message("card_and_slot_offer", {"most": told(card)}))
-        code = "slot_limits" if slot < card else "card_limits"
+            return LinkMaximum(
+                card,
+                Message(
+                    english("card_and_slot_offer", "card and slot both offer {most}"),
+                    {"most": told(card)},
+                ),
+            )
+        code = (
+            english("slot_limits", "the slot offers {slot}, the card {card}: the slot limits")
+            if slot < card
+            else english("card_limits", "the slot offers {slot}, the card {card}: the card limits")
+        )
         offered = Message(code, {"slot": told(slot), "card": told(card)})
         return LinkMaximum(min(card, slot), offered)
     if card is not None:
-        return LinkMaximum(card, Message("card_offers", {"card": told(card)}))
+        return LinkMaximum(
+            card,
+            Message(
+                english(
+                    "card_offers",
+                    "the card offers {card}, and the slot's maximum is not shown (a VM withholds "
+                    "it)",
+                ),
+                {"card": told(card)},
+            ),
+        )
     if slot is not None:
-        return LinkMaximum(slot, Message("slot_offers", {"slot": told(slot)}))
+        return LinkMaximum(
+            slot,
+            Message(
+                english(
+                    "slot_offers", "the slot offers {slot}, and the card's own maximum is not shown"
+                ),
+                {"slot": told(slot)},
+            ),
+        )
     return None
 
 
@@ -86,4 +114,6 @@ def data_rate(generation: int, width: int) -> tuple[float, Message] | None:
     transfers, data, bits = _LANES[generation]
     rate = transfers * width * data / bits / 8
     values = {"transfers": transfers, "width": width, "data": data, "bits": bits}
-    return rate, Message("link_rate", values)
+    return rate, Message(
+        english("link_rate", "{transfers} GT/s x {width} lanes x {data}/{bits} / 8"), values
+    )

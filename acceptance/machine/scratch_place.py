@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Values, english
 from acceptance.core.parts import Component, part
 from acceptance.core.regular_file import size
 from acceptance.machine.filesystem import Filesystem
@@ -119,19 +119,48 @@ def suitable(
     """
     about: Values = {"path": path, "kind": filesystem.kind, "mount": filesystem.mount}
     if filesystem.kind in _IMAGES or filesystem.read_only:
-        return Message("scratch_read_only", about)
+        return Message(
+            english(
+                "scratch_read_only",
+                "{path} is on a read-only filesystem ({kind} on {mount}): name a folder on "
+                "another one as path of a scratch table in the machine file, or mount it for "
+                "writing",
+            ),
+            about,
+        )
     if filesystem.kind not in allow:
         of_class = class_of(filesystem.kind)
         if of_class is None and any(layer in (*_RAM, "ram") for layer in filesystem.layers):
             of_class = "tmpfs"  # a disk that lies in RAM itself
         if of_class is None and filesystem.kind not in LOCAL:
-            return Message("scratch_kind_unknown", about)
+            return Message(
+                english(
+                    "scratch_kind_unknown",
+                    "{path} is on {kind} (mounted on {mount}), which rigproof does not know as a "
+                    "local disk's filesystem: name a folder on ext4, XFS or btrfs as path of a "
+                    "scratch table in the machine file, or add the kind to its allow",
+                ),
+                about,
+            )
         if of_class is not None and of_class not in allow:
-            return Message("scratch_not_local", {**about, "word": repr(of_class)})
+            return Message(
+                english(
+                    "scratch_not_local",
+                    "{path} is on {kind} (mounted on {mount}), which is no disk of this machine: "
+                    "name a folder on one as path of a scratch table in the machine file, or add "
+                    "{word} to its allow",
+                ),
+                {**about, "word": repr(of_class)},
+            )
     spare = max(FREE_BYTES, int(FREE_SHARE * filesystem.size_bytes))
     if need_bytes and filesystem.free_bytes - need_bytes < spare:
         return Message(
-            "scratch_too_small",
+            english(
+                "scratch_too_small",
+                "{path} has {free} free and {need} are to be written, but {spare} must stay free "
+                "on {mount}: make room there, or name another folder as path of a scratch table "
+                "in the machine file",
+            ),
             {
                 **about,
                 "free": size(filesystem.free_bytes),

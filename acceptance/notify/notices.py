@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.verdict import VerdictWord
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder, segment
@@ -68,13 +68,26 @@ def start(
             stdin=verdict_file,
         )
     except command.CommandError as error:
-        return Message("hook_not_run", {"why": error.message})
+        return Message(
+            english(
+                "hook_not_run",
+                "the command of --on-fail did not run: {why}: fix it, or give another one",
+            ),
+            {"why": error.message},
+        )
     if done.returncode == 0 and not done.timed_out:
         return None
     last = one_line(done.last_lines(2), 400) or None
     printed = str(log) if log is not None and done.log_error is None else None
     values = known(command=name, how=done.describe(), last=last, log=printed)
-    return Message("hook_failed", values)
+    return Message(
+        english(
+            "hook_failed",
+            "the command of --on-fail, {command}, {how}[; it last said: {last}][ (all that it "
+            "printed: {log})]: try it by hand with a verdict.json on its standard input",
+        ),
+        values,
+    )
 
 
 # for the command, and for the webhook: a nightly has ten minutes, a pager answers within seconds
@@ -125,7 +138,10 @@ def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[Messag
     try:
         run = journal_run.read(folder)
     except (segment.JournalError, OSError) as error:
-        told = Message("verdict_untold", {"run": str(folder), "why": said(error)})
+        told = Message(
+            english("verdict_untold", "the verdict of {run} cannot be told: {why}"),
+            {"run": str(folder), "why": said(error)},
+        )
         return (told, *notify_no_run(one_line(words.message(told)), settings))
     return notify_run(run, settings)
 
@@ -166,7 +182,15 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[Message, 
             )
     except OSError as error:
         where = tempfile.gettempdir()
-        return (Message("nobody_told", {"why": str(error.strerror), "folder": where}),)
+        return (
+            Message(
+                english(
+                    "nobody_told",
+                    "nobody was told that no run came about: {why}: make room in {folder}",
+                ),
+                {"why": str(error.strerror), "folder": where},
+            ),
+        )
 
 
 def textfile(run: Run, path: Path) -> None:
@@ -207,7 +231,14 @@ def _safely(step: Callable[[], Message | None]) -> Message | None:
         where = traceback.extract_tb(error.__traceback__)[-1]
         # The exception's text may quote an address together with its key.
         values = {"file": Path(where.filename).name, "line": str(where.lineno)}
-        return Message("not_told_by_own_error", {**values, "error": type(error).__name__})
+        return Message(
+            english(
+                "not_told_by_own_error",
+                "an error of rigproof's own in {file}, line {line} ({error}) kept somebody from "
+                "being told; please report it",
+            ),
+            {**values, "error": type(error).__name__},
+        )
 
 
 def _textfile(news: _News, path: Path) -> Message | None:
@@ -221,7 +252,9 @@ def _written(path: Path, content: bytes) -> Message | None:
     try:
         _try_write(path, content)
     except segment.JournalError as error:
-        return Message("exporter_not_told", {"why": error.message})
+        return Message(
+            english("exporter_not_told", "node-exporter is not told: {why}"), {"why": error.message}
+        )
     return None
 
 
@@ -244,8 +277,14 @@ def _webhook(news: _News, settings: NotificationTargets) -> Message | None:
     except OSError as error:
         cure = Message("report_again", {"run": str(news.run_dir)})
         file, because = str(news.file), str(error.strerror)
-        why = Message("verdict_unread", {"path": file, "why": because, "then": cure})
-        return Message("webhook_not_told", {"address": hook.safe_address, "why": why})
+        why = Message(
+            english("verdict_unread", "{path}: cannot be read ({why}): {then}"),
+            {"path": file, "why": because, "then": cure},
+        )
+        return Message(
+            english("webhook_not_told", "the webhook {address} was not told: {why}"),
+            {"address": hook.safe_address, "why": why},
+        )
     failure = webhook.post(hook, body, news.run_id, Deadline.after(TOLD_S))
     if failure is None:
         return None

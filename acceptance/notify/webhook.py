@@ -10,7 +10,7 @@ import hmac
 import ssl
 import threading
 
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.journal import provenance
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
@@ -63,7 +63,16 @@ def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> Message
     )
     thread.start()
     thread.join(deadline.remaining() + GIVEN_UP_S)
-    return found[0] if found else Message("answer_endless")
+    return (
+        found[0]
+        if found
+        else Message(
+            english(
+                "answer_endless",
+                "it did not come to the end of its answer in time: see what listens there",
+            )
+        )
+    )
 
 
 def _tries(
@@ -75,7 +84,10 @@ def _tries(
         if failure is None or after_s is None:
             return failure
         times = tried if tried > 1 else None
-        failed = Message("tried_in_vain", known(what=failure, times=times))
+        failed = Message(
+            english("tried_in_vain", "{what}[, {times} times]: see whether anything listens there"),
+            known(what=failure, times=times),
+        )
         if pause is None or max(pause, after_s) >= deadline.remaining():
             break
         _wait(max(pause, after_s))
@@ -110,7 +122,7 @@ def _once(
         ) as answer:
             return _answer_of(answer.status_code, answer.headers.get("Retry-After", ""))
     except requests.exceptions.Timeout:
-        return Message("no_answer_in_time"), 0.0
+        return Message(english("no_answer_in_time", "it did not answer in time")), 0.0
     except requests.exceptions.RequestException as error:
         # The library's own message quotes the whole address: only the causes below it are printed.
         causes = [
@@ -119,23 +131,49 @@ def _once(
             if not type(cause).__module__.startswith(("requests", "urllib3"))
         ]
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return Message("certificate_unverified"), None
+            return Message(
+                english(
+                    "certificate_unverified",
+                    "its certificate could not be verified: give the authority's file in "
+                    "REQUESTS_CA_BUNDLE",
+                )
+            ), None
         why = next(
             (cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror),
             None,
         )
-        return Message("not_reached", known(why=why)), 0.0
+        return Message(
+            english("not_reached", "it could not be reached[ ({why})]"), known(why=why)
+        ), 0.0
     # an address that the library cannot use, or missing certificate files
     except (ValueError, OSError) as error:
-        return Message("nothing_sent", {"error": type(error).__name__}), None
+        return Message(
+            english(
+                "nothing_sent",
+                "nothing could be sent ({error}): look at the address and at REQUESTS_CA_BUNDLE",
+            ),
+            {"error": type(error).__name__},
+        ), None
 
 
 def _answer_of(status: int, retry_after: str) -> tuple[Message | None, float | None]:
     if 200 <= status < 300:
         return None, None
     if 300 <= status < 400:
-        return Message("answered_redirect", {"status": status}), None
+        return Message(
+            english(
+                "answered_redirect",
+                "it answered {status}, a redirect, which is not followed: give the address that "
+                "it leads to",
+            ),
+            {"status": status},
+        ), None
     if status == _TOO_MANY or status >= 500:
         told = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
-        return Message("answered", {"status": status}), float(retry_after) if told else 0.0
-    return Message("answered_refusal", {"status": status}), None
+        return Message(english("answered", "it answered {status}"), {"status": status}), float(
+            retry_after
+        ) if told else 0.0
+    return Message(
+        english("answered_refusal", "it answered {status}: look at the address and its key"),
+        {"status": status},
+    ), None

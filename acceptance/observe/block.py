@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.core.plain_text import quote
 from acceptance.observe import sysfs
 from acceptance.observe.storage import SECTOR_BYTES
@@ -52,7 +53,13 @@ def table(text: str) -> dict[str, Moved]:
     for line in filter(str.strip, text.split("\n")):
         fields = line.split()
         if len(fields) < 3 or fields[2] in found:
-            raise SysfsError("disk_counters_unknown", line=quote(line))
+            raise SysfsError(
+                english(
+                    "disk_counters_unknown",
+                    "the kernel's counters of a disk are not understood: {line}",
+                ),
+                line=quote(line),
+            )
         found[fields[2]] = _moved(fields[3:], line)
     return found
 
@@ -76,7 +83,12 @@ def read(names: Iterable[str], root: Path = Path("/")) -> dict[str, Moved]:
     for name in names:
         text = sysfs.text(root / "sys/class/block" / name / "stat")
         if text is None:
-            raise SysfsError("disk_not_counted", disk=name)
+            raise SysfsError(
+                english(
+                    "disk_not_counted", "{disk} is gone: the kernel no longer lists its counters"
+                ),
+                disk=name,
+            )
         found[name] = _most(parse(text), _by_ways(name, root))
     return found
 
@@ -131,7 +143,13 @@ def _grown(name: str, first: Moved, last: Moved) -> Moved:
     )
     counts = (grown.read_bytes, grown.written_bytes, grown.reads, grown.writes, grown.flushes or 0)
     if min(counts) < 0:
-        raise SysfsError("disk_counters_fell", disk=name)
+        raise SysfsError(
+            english(
+                "disk_counters_fell",
+                "the counters of {disk} are lower than before: it was away meanwhile",
+            ),
+            disk=name,
+        )
     return grown
 
 

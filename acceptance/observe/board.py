@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.machine.inventory import Board, DeviceNode
 from acceptance.observe import sysfs
 from acceptance.observe.sysfs import SysfsError
@@ -94,7 +95,15 @@ def _nvidia_driver(root: Path) -> str | None:
         return None
     match = _NVRM.search(text)
     if match is None:
-        raise SysfsError("no_driver_version_in_file", path=str(path), value=repr(text[:120]))
+        raise SysfsError(
+            english(
+                "no_driver_version_in_file",
+                "{path} holds {value}, which names no driver version: the driver, the kernel or "
+                "rigproof is at fault: please report it",
+            ),
+            path=str(path),
+            value=repr(text[:120]),
+        )
     return match[1]
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.core.parts import Socket
 from acceptance.machine.inventory import Cache, CoreGroup, Cpu
 from acceptance.observe import sysfs
@@ -36,7 +37,9 @@ def read(root: Path = Path("/")) -> Cpu:
     )
     if not online:
         raise SysfsError(
-            "no_cpu_named", path=str(system / "online"), other=str(root / "proc/cpuinfo")
+            english("no_cpu_named", "neither {path} nor {other} names a CPU: mount /sys and /proc"),
+            path=str(system / "online"),
+            other=str(root / "proc/cpuinfo"),
         )
     first = info[0] if info else {}
     cores = _cores(system, online)
@@ -122,7 +125,13 @@ def _cores(system: Path, online: tuple[int, ...]) -> tuple[tuple[int, ...], ...]
         else:
             found.add(tuple(sibling for sibling in siblings if sibling in online))
     if found and unknown:
-        raise SysfsError("online_cpu_unknown", path=str(system / f"cpu{unknown[0]}/topology"))
+        raise SysfsError(
+            english(
+                "online_cpu_unknown",
+                "{path} says nothing of an online CPU: was it switched off just now?",
+            ),
+            path=str(system / f"cpu{unknown[0]}/topology"),
+        )
     return tuple(sorted(found))
 
 
@@ -195,7 +204,15 @@ def _caches(system: Path, online: tuple[int, ...]) -> tuple[Cache, ...]:
 
 def _size(path: Path) -> int:
     """Size in bytes; 0 if the kernel does not know it."""
-    match = sysfs.matched("no_cache_size_in_file", path, _SIZE)
+    match = sysfs.matched(
+        english(
+            "no_cache_size_in_file",
+            "{path} holds {value}, which is not a cache size: the driver, the kernel or rigproof "
+            "is at fault: please report it",
+        ),
+        path,
+        _SIZE,
+    )
     return 0 if match is None else int(match[1]) * _KIB[match[2]]
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.message import Message, Unmeasured
+from acceptance.core.message import Message, Unmeasured, english
 from acceptance.core.plain_text import lines
 from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.process.unreadable import UnreadableOutput
@@ -85,12 +85,23 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     """
     runs = len(_HEAD.findall("\n".join(lines(text))))
     if runs > 1:  # each module would be counted twice
-        raise _unknown(Message("outputs_several", {"count": runs}))
+        raise _unknown(
+            Message(
+                english(
+                    "outputs_several", "the text holds {count} outputs: give one run at a time"
+                ),
+                {"count": runs},
+            )
+        )
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise _unread(text, returncode)
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise NotMeasurable("dmi_broken", Unmeasured.NO_ANSWER, line=repr(broken.strip()))
+        raise NotMeasurable(
+            english("dmi_broken", "the board's DMI tables are broken ({line}): update the BIOS"),
+            Unmeasured.NO_ANSWER,
+            line=repr(broken.strip()),
+        )
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _require_whole(arrays, devices)
@@ -104,7 +115,15 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         if not _is_empty(device)
     )
     if not dimms:  # the machine runs, so it has memory, and the tables are wrong
-        raise NotMeasurable("dmi_slots_empty", Unmeasured.NO_ANSWER, slots=len(devices))
+        raise NotMeasurable(
+            english(
+                "dmi_slots_empty",
+                "the DIMMs could not be read because the firmware's tables show {slots} slots, "
+                "all empty: update the BIOS",
+            ),
+            Unmeasured.NO_ANSWER,
+            slots=len(devices),
+        )
     empty = tuple(
         EmptySlot(name, _text(device, "Bank Locator"))
         for device, name in zip(devices, names, strict=True)
@@ -124,7 +143,15 @@ def _structures(text: str) -> list[_Structure]:
         elif line in _TITLES and (
             current is None or current.title is not None or current.kind != _TITLES[line]
         ):
-            raise _unknown(Message("dmi_handle_lost", {"title": line}))
+            raise _unknown(
+                Message(
+                    english(
+                        "dmi_handle_lost",
+                        "a structure '{title}' has lost its handle: the text is cut short",
+                    ),
+                    {"title": line},
+                )
+            )
         elif current is None or current.kind not in (ARRAY, DEVICE) or not current.open:
             continue  # preamble, a structure of another type, or text after the last structure
         elif not line:
@@ -136,22 +163,58 @@ def _structures(text: str) -> list[_Structure]:
             current.fields[last_key] = (match[2] or "").strip()
         # the only field of these structures that is a list
         elif last_key != "Memory Operating Mode Capability":
-            raise _unknown(Message("dmi_line_unknown"), line)
+            raise _unknown(
+                Message(
+                    english("dmi_line_unknown", "a line of a memory structure is not `name: value`")
+                ),
+                line,
+            )
     return found
 
 
 def _unread(text: str, returncode: int) -> NotMeasurable:
     if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
-        return NotMeasurable("dmidecode_needs_root", Unmeasured.NOT_PERMITTED)
+        return NotMeasurable(
+            english(
+                "dmidecode_needs_root",
+                "the DIMMs could not be read because dmidecode needs root: run rigproof with sudo",
+            ),
+            Unmeasured.NOT_PERMITTED,
+        )
     if _HANDLE.search(text):
         if returncode:
-            return NotMeasurable("dmidecode_failed", Unmeasured.NO_ANSWER, code=returncode)
-        return NotMeasurable("dmi_no_memory_device", Unmeasured.NOT_OFFERED)
+            return NotMeasurable(
+                english(
+                    "dmidecode_failed",
+                    "the DIMMs could not be read because dmidecode ended with exit code {code}: "
+                    "look at `sudo dmidecode -t memory`",
+                ),
+                Unmeasured.NO_ANSWER,
+                code=returncode,
+            )
+        return NotMeasurable(
+            english(
+                "dmi_no_memory_device",
+                "the DIMMs could not be read because the tables name no memory device: look at "
+                "`sudo dmidecode -t memory`",
+            ),
+            Unmeasured.NOT_OFFERED,
+        )
     if text.strip() and not re.search(
         r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text
     ):
-        raise _unknown(Message("dmi_text_foreign"), text.strip().splitlines()[0])
-    return NotMeasurable("dmi_no_tables", Unmeasured.NOT_OFFERED)
+        raise _unknown(
+            Message(english("dmi_text_foreign", "this is not what dmidecode prints")),
+            text.strip().splitlines()[0],
+        )
+    return NotMeasurable(
+        english(
+            "dmi_no_tables",
+            "the DIMMs could not be read because this machine shows no DMI tables, which is usual "
+            "for a virtual machine",
+        ),
+        Unmeasured.NOT_OFFERED,
+    )
 
 
 def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
@@ -169,7 +232,16 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
         listed = listed_in[array.handle]
         if listed < int(promised):
             values = {"handle": array.handle, "promised": promised, "listed": str(listed)}
-            raise _unknown(Message("dmi_devices_lost", values))
+            raise _unknown(
+                Message(
+                    english(
+                        "dmi_devices_lost",
+                        "the memory array {handle} promises {promised} devices and {listed} are "
+                        "listed: the text is cut short",
+                    ),
+                    values,
+                )
+            )
     fullest: dict[int, set[str]] = {}
     for device in devices:
         for part in _PARTS:
@@ -186,7 +258,14 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
 
 def _lacking(structure: _Structure, part: str) -> Message:
     values = {"handle": structure.handle, "part": part}
-    return Message("dmi_array_cut" if structure.kind == ARRAY else "dmi_device_cut", values)
+    return Message(
+        english("dmi_array_cut", "the memory array {handle} has no `{part}`: the text is cut short")
+        if structure.kind == ARRAY
+        else english(
+            "dmi_device_cut", "the memory device {handle} has no `{part}`: the text is cut short"
+        ),
+        values,
+    )
 
 
 def _unknown(why: Message, line: str = "") -> UnreadableOutput:
@@ -237,7 +316,10 @@ def _number(device: _Structure, key: str, pattern: re.Pattern[str]) -> int | Non
         return None
     match = pattern.fullmatch(value)
     if match is None or int(match[1]) > _MOST_NUMBER:
-        raise _unknown(Message("dmi_value_unknown"), f"{key}: {value}")
+        raise _unknown(
+            Message(english("dmi_value_unknown", "this is not a value of that field")),
+            f"{key}: {value}",
+        )
     return int(match[1]) or None  # 0 means unknown in SMBIOS
 
 
@@ -248,7 +330,7 @@ def _size(device: _Structure) -> int | None:
     match = _SIZE.fullmatch(value)
     size = int(match[1]) * _BINARY[match[2][0].lower()] if match else None
     if size is None or size > _MOST_BYTES:
-        raise _unknown(Message("dmi_size_unknown"), f"Size: {value}")
+        raise _unknown(Message(english("dmi_size_unknown", "this is not a size")), f"Size: {value}")
     return size
 
 

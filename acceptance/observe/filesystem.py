@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from acceptance.core.message import english
 from acceptance.core.plain_text import quote
 from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.scratch_place import LOCAL
@@ -45,7 +46,13 @@ def mounts(text: str) -> tuple[Mount, ...]:
 def _mounted(root: Path) -> tuple[Mount, ...]:
     text = sysfs.content(root / "proc/self/mountinfo")
     if text is None:
-        raise SysfsError("mounts_unread", path=str(root / "proc/self/mountinfo"))
+        raise SysfsError(
+            english(
+                "mounts_unread",
+                "{path} cannot be read, so the disks under a folder are not known: mount /proc",
+            ),
+            path=str(root / "proc/self/mountinfo"),
+        )
     return mounts(text.decode("utf-8", errors="surrogateescape"))
 
 
@@ -58,7 +65,13 @@ def _mount(line: str) -> Mount:
         or not (before[0].isdecimal() and before[1].isdecimal())
         or not _DEVICE.fullmatch(before[2])
     ):
-        raise SysfsError("mount_line_unknown", line=quote(line))
+        raise SysfsError(
+            english(
+                "mount_line_unknown",
+                "/proc/self/mountinfo has a line that is not understood: {line}",
+            ),
+            line=quote(line),
+        )
     options = {*before[5].split(","), *after[2].split(",")}
     return Mount(
         number=int(before[0]),
@@ -93,7 +106,10 @@ def holder(path: PurePosixPath, listed: Sequence[Mount]) -> Mount:
         ]:
             found = over[-1]
     if found is None:
-        raise SysfsError("path_on_no_mount", path=str(path))
+        raise SysfsError(
+            english("path_on_no_mount", "no mount of /proc/self/mountinfo holds {path}"),
+            path=str(path),
+        )
     return found
 
 
@@ -169,7 +185,14 @@ def _block(mount: Mount, root: Path) -> Path | None:
     if not mount.device.startswith("0:"):
         link = root / "sys/dev/block" / mount.device
         if not link.exists():
-            raise SysfsError("device_not_in_sysfs", device=mount.device, mount=str(mount.point))
+            raise SysfsError(
+                english(
+                    "device_not_in_sysfs",
+                    "the block device {device} of {mount} is not in /sys/dev/block: mount /sys",
+                ),
+                device=mount.device,
+                mount=str(mount.point),
+            )
         return link.resolve()
     if not mount.source.startswith("/dev/"):
         return None

@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.observe.nvml_call import LOST, TIMEOUT, ask
 
 # The most events taken in one call: a storm must not keep the caller from its other work.
@@ -48,7 +48,7 @@ class XidListener:
 
     def _register(self, address: str, handle: Any) -> None:
         if not (ask(self._nvml, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & _XID:
-            self.unsubscribed[address] = Message("no_xid_events")
+            self.unsubscribed[address] = Message(english("no_xid_events", "it offers none"))
             return
         if self._set is None:
             self._set = self._nvml.nvmlEventSetCreate()

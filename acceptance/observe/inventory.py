@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from acceptance.core.message import Message, Unmeasured, no_answer, not_permitted
+from acceptance.core.message import Message, Unmeasured, english, no_answer, not_permitted
 from acceptance.machine.inventory import Inventory, Memory
 from acceptance.observe import (
     board,
@@ -74,8 +74,19 @@ def _tables(
     argv = dmi.argv(program or command.find(dmi.PROGRAM, dmi.PACKAGE))
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
-        why = done.describe() if done.timed_out else Message("printed_too_much")
-        raise NotMeasurable("dmidecode_cut", Unmeasured.NO_ANSWER, how=why)
+        why = (
+            done.describe()
+            if done.timed_out
+            else Message(english("printed_too_much", "printed more than could be kept"))
+        )
+        raise NotMeasurable(
+            english(
+                "dmidecode_cut",
+                "the DIMMs could not be read because dmidecode {how}: run it by hand to see why",
+            ),
+            Unmeasured.NO_ANSWER,
+            how=why,
+        )
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 
@@ -86,7 +97,12 @@ def _meminfo(path: Path) -> tuple[int, int | None]:
         name: int(amount) for name, amount in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
     }
     if "MemTotal" not in kib:
-        raise SysfsError("memory_size_unread", path=str(path))
+        raise SysfsError(
+            english(
+                "memory_size_unread", "{path} does not say how much memory there is: mount /proc"
+            ),
+            path=str(path),
+        )
     available = kib.get("MemAvailable")
     return kib["MemTotal"] * 1024, None if available is None else available * 1024
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.core.parts import MEMORY, Component, parse
 from acceptance.machine import topology
 from acceptance.machine.inventory import Inventory
@@ -48,7 +49,15 @@ def read_edac(root: Path) -> dict[str, int]:
             for name in (CORRECTED, UNCORRECTED):
                 if (count := sysfs.number(controller / name)) is not None:
                     if count < 0:
-                        raise sysfs.unexpected("no_counter_in_file", controller / name, str(count))
+                        raise sysfs.unexpected(
+                            english(
+                                "no_counter_in_file",
+                                "{path} holds {value}, which is no count of errors: the driver, "
+                                "the kernel or rigproof is at fault: please report it",
+                            ),
+                            controller / name,
+                            str(count),
+                        )
                     found[f"{controller.name}/{name}"] = count
     return found
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from acceptance.core.message import Unmeasured
+from acceptance.core.message import Unmeasured, english
 from acceptance.observe.kernel_line import KernelLine, pieces, unescape
 from acceptance.wording.errors import NotMeasurable, WordedError
 
@@ -54,7 +54,9 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
             continue
         match = _RECORD.match(line)
         if match is None:
-            raise WordedError("no_kmsg_record", line=repr(line[:160]))
+            raise WordedError(
+                english("no_kmsg_record", "not a kmsg record: {line}"), line=repr(line[:160])
+            )
         found.append(
             KmsgRecord(
                 int(match["sequence"]),
@@ -145,7 +147,10 @@ class Kmsg:
             records = parse_records(whole.decode("utf-8", errors="replace"))
         except WordedError as error:
             raise NotMeasurable(
-                "kernel_log_unknown",
+                english(
+                    "kernel_log_unknown",
+                    "{path} holds what rigproof cannot read ({why}): please report it",
+                ),
                 Unmeasured.NO_ANSWER,
                 path=str(self._path),
                 why=error.message,
@@ -173,10 +178,20 @@ class Kmsg:
     def _unreadable(self, error: OSError) -> NotMeasurable:
         why = Unmeasured.NOT_PERMITTED
         if error.errno in (errno.EACCES, errno.EPERM):
-            code = "kernel_log_forbidden"
+            code = english(
+                "kernel_log_forbidden",
+                "{path} cannot be read ({why}): run rigproof as root, or let everyone read it "
+                "with `sudo sysctl kernel.dmesg_restrict=0`",
+            )
         elif error.errno == errno.ENOENT:  # every kernel has a log: this container was not given it
-            code = "kernel_log_absent"
+            code = english(
+                "kernel_log_absent",
+                "{path} cannot be read ({why}): in a container, read it on the host",
+            )
         else:
-            code = "kernel_log_unread"
+            code = english(
+                "kernel_log_unread",
+                "{path} cannot be read ({why}): read it with `dmesg` to see what is wrong",
+            )
             why = Unmeasured.NO_ANSWER
         return NotMeasurable(code, why, path=str(self._path), why=error.strerror)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import pci, sysfs
 
@@ -62,7 +63,15 @@ def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
         for port in sysfs.entries(device / "ports"):
             layer = sysfs.text(port / "link_layer")
             if layer is not None and layer not in _LINK_LAYERS:
-                raise sysfs.unexpected("no_link_layer_in_file", port / "link_layer", layer)
+                raise sysfs.unexpected(
+                    english(
+                        "no_link_layer_in_file",
+                        "{path} holds {value}, which is not a link layer: the driver, the kernel "
+                        "or rigproof is at fault: please report it",
+                    ),
+                    port / "link_layer",
+                    layer,
+                )
             if layer == "InfiniBand":
                 ports.append(_port(port))
             place = _pci_address(device / "device"), port.name
@@ -76,7 +85,15 @@ def _interface(entry: Path) -> NetworkLink:
     driver = sysfs.target(entry / "device/driver")
     state = sysfs.text(entry / "operstate")
     if state is not None and state not in _OPERSTATES:
-        raise sysfs.unexpected("no_operstate_in_file", entry / "operstate", state)
+        raise sysfs.unexpected(
+            english(
+                "no_operstate_in_file",
+                "{path} holds {value}, which is not a state of a network interface: the driver, "
+                "the kernel or rigproof is at fault: please report it",
+            ),
+            entry / "operstate",
+            state,
+        )
     up = state == "up" or (state in (None, "unknown") and sysfs.text(entry / "carrier") == "1")
     speed = sysfs.number(entry / "speed")
     link = NetworkLink(
@@ -106,7 +123,15 @@ def _counters(files: Mapping[str, Path]) -> dict[str, int]:
     for name, path in files.items():
         if sysfs.text(path) != _NO_COUNTER and (value := sysfs.number(path)) is not None:
             if value < 0:
-                raise sysfs.unexpected("no_number_in_file", path, str(value))
+                raise sysfs.unexpected(
+                    english(
+                        "no_number_in_file",
+                        "{path} holds {value}, which is not a number: the driver, the kernel or "
+                        "rigproof is at fault: please report it",
+                    ),
+                    path,
+                    str(value),
+                )
             found[name] = value
     return found
 
@@ -144,9 +169,25 @@ def _port(port: Path) -> NetworkLink:
     device = port.parent.parent
     state = _numbered(port / "state")
     if state is not None and state not in _STATES:
-        raise sysfs.unexpected("no_port_state_in_file", port / "state", state)
+        raise sysfs.unexpected(
+            english(
+                "no_port_state_in_file",
+                "{path} holds {value}, which is not a state of an InfiniBand port: the driver, "
+                "the kernel or rigproof is at fault: please report it",
+            ),
+            port / "state",
+            state,
+        )
     up = state in ("ACTIVE", "ACTIVE_DEFER")
-    match = sysfs.matched("no_rate_in_file", port / "rate", _RATE)
+    match = sysfs.matched(
+        english(
+            "no_rate_in_file",
+            "{path} holds {value}, which is not a rate: the driver, the kernel or rigproof is at "
+            "fault: please report it",
+        ),
+        port / "rate",
+        _RATE,
+    )
     link = NetworkLink(
         name=f"{device.name}/{port.name}",
         kind="infiniband",

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.message import Message, Text, Values, english
 from acceptance.machine.inventory import GpuHealth, NvmlAnswer, NvmlDevice, NvmlPair
 from acceptance.observe import gpu_counters, gpu_traits, nvlink
 from acceptance.observe.nvml_call import (
@@ -190,7 +190,9 @@ _READERS: tuple[tuple[str, Callable[[Any, Any], _Values]], ...] = (
 # Without persistence mode the driver first initialises every GPU, one after the other, which takes
 # some seconds each.
 PROBE_S = 60.0
-LIBRARY_MISSING = Message("nvml_library_missing")
+LIBRARY_MISSING = Message(
+    english("nvml_library_missing", "the NVIDIA driver library libnvidia-ml.so.1 is not installed")
+)
 
 _Asked = tuple[tuple[str, str, Callable[[Any], Any]], ...]
 # Identity of a GPU: field, function, and conversion of its result. A GPU that refuses one of these
@@ -220,18 +222,37 @@ def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline
             cwd=package_root,
         )
     except CommandError as error:
-        return failed_answer(Message("nvml_not_asked", {"why": error.message}))
+        return failed_answer(
+            Message(
+                english("nvml_not_asked", "NVML could not be asked: {why}"), {"why": error.message}
+            )
+        )
     if done.timed_out:
-        told = failed_answer(Message("nvml_hangs", {"how": done.describe()}))
+        told = failed_answer(
+            Message(english("nvml_hangs", "NVML {how}: the driver hangs"), {"how": done.describe()})
+        )
         return replace(told, hung=True)
-    last = done.last_lines(1) or Message("printed_nothing")
+    last = done.last_lines(1) or Message(english("printed_nothing", "it printed nothing"))
     if done.returncode != 0 or done.truncated:
-        return failed_answer(Message("nvml_died", {"how": done.describe(), "last": last}))
+        return failed_answer(
+            Message(
+                english("nvml_died", "asking NVML {how}: {last}"),
+                {"how": done.describe(), "last": last},
+            )
+        )
     try:
         return msgspec.json.decode(done.stdout, type=NvmlAnswer)
     except msgspec.DecodeError as error:
         values: Values = {"error": str(error), "last": last}
-        return failed_answer(Message("nvml_answer_unreadable", values))
+        return failed_answer(
+            Message(
+                english(
+                    "nvml_answer_unreadable",
+                    "asking NVML gave no readable answer ({error}): {last}",
+                ),
+                values,
+            )
+        )
 
 
 def failed_answer(error: Text, code: int | None = None) -> NvmlAnswer:
@@ -241,7 +262,7 @@ def failed_answer(error: Text, code: int | None = None) -> NvmlAnswer:
 
 def refused(error: Exception) -> Message:
     """What NVML says in its own error."""
-    return Message("nvml_says", {"error": str(error)})
+    return Message(english("nvml_says", "NVML says: {error}"), {"error": str(error)})
 
 
 def read(nvml: Any) -> NvmlAnswer:
@@ -284,7 +305,13 @@ def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
         for device in devices:
             found = getattr(device, name)
             if found is not None and counts[found] > 1:
-                code = "nvml_same_uuid" if name == "uuid" else "nvml_same_address"
+                code = (
+                    english("nvml_same_uuid", "NVML gives {count} GPUs the same uuid {value}")
+                    if name == "uuid"
+                    else english(
+                        "nvml_same_address", "NVML gives {count} GPUs the same address {value}"
+                    )
+                )
                 values = {"count": counts[found], "value": found}
                 shared.setdefault(device.index, Message(code, values))
     return tuple(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from acceptance.core.message import english
 from acceptance.machine.inventory import PciFunction, PciPlace
 from acceptance.observe import sysfs
 
@@ -146,7 +147,15 @@ def speed(path: Path) -> float | None:
 
     Raises SysfsError for a value that is no speed.
     """
-    match = sysfs.matched("no_link_speed_in_file", path, _SPEED)
+    match = sysfs.matched(
+        english(
+            "no_link_speed_in_file",
+            "{path} holds {value}, which is not a link speed: the driver, the kernel or rigproof "
+            "is at fault: please report it",
+        ),
+        path,
+        _SPEED,
+    )
     return float(match[1]) if match and match[1] else None
 
 
@@ -159,7 +168,15 @@ def width(path: Path) -> int | None:
     if lanes in _NO_WIDTH:
         return None
     if lanes not in _WIDTHS:
-        raise sysfs.unexpected("no_link_width_in_file", path, value)
+        raise sysfs.unexpected(
+            english(
+                "no_link_width_in_file",
+                "{path} holds {value}, which is not a link width: the driver, the kernel or "
+                "rigproof is at fault: please report it",
+            ),
+            path,
+            value,
+        )
     return lanes
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acceptance.core.limit import Limit
-from acceptance.core.message import Listed, Message, Text, Value, Values, known
+from acceptance.core.message import Listed, Message, Text, Value, Values, english, known, plural
 from acceptance.core.parts import Component
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine.gpu import Gpu, gpus
@@ -75,7 +75,12 @@ def shortfalls(
     there = {card.name for card in cards}
     dead = tuple(str(name) for name in missing_gpus(inventory, names) if name in there)
     if dead:
-        told.append(Message("gpus_do_not_answer", {"n": len(dead), "gpus": Listed(dead)}))
+        told.append(
+            Message(
+                plural("gpus_do_not_answer", "{gpus} does not answer", "{gpus} do not answer"),
+                {"n": len(dead), "gpus": Listed(dead)},
+            )
+        )
     return tuple(told)
 
 
@@ -85,14 +90,38 @@ def _wrong_number(found: Sequence[str], count: Limit, addresses: Sequence[str]) 
     A GPU's number is its place among those that are there.
     """
     if count.high is not None and len(found) > count.high:
-        return Message("gpus_above_declared", {"n": len(found), "due": count.high})
+        return Message(
+            plural(
+                "gpus_above_declared",
+                "{n} GPU is on the PCI bus, and the machine file declares {due}",
+                "{n} GPUs are on the PCI bus, and the machine file declares {due}",
+            ),
+            {"n": len(found), "due": count.high},
+        )
     if count.high is None:
-        return Message("no_gpu_on_bus")
+        return Message(
+            english(
+                "no_gpu_on_bus",
+                "no GPU is on the PCI bus, and at least one is due unless a machine file says "
+                "gpus = 0",
+            )
+        )
     short = int(count.high) - len(found)
     away = tuple(address for address in addresses if address not in found)
-    unknown = Message("numbers_do_not_tell") if found else None
+    unknown = (
+        Message(english("numbers_do_not_tell", "the numbers of the others do not tell which"))
+        if found
+        else None
+    )
     which = Listed(away) if len(away) == short else unknown
-    return Message("gpus_not_on_bus", known(n=short, due=count.high, which=which))
+    return Message(
+        plural(
+            "gpus_not_on_bus",
+            "{n} of {due} GPUs is not on the PCI bus[ ({which})]",
+            "{n} of {due} GPUs are not on the PCI bus[ ({which})]",
+        ),
+        known(n=short, due=count.high, which=which),
+    )
 
 
 def _passed_over(inventory: Inventory) -> bool:
@@ -139,20 +168,88 @@ def reachable(inventory: Inventory, gpu: Gpu) -> bool:
     return len(cards) >= len(gpus(inventory)) and all(cards)
 
 
-NOT_ON_THE_BUS = Message("bus_without_gpu_cure")
-FALLEN_OFF = Message("card_fallen_off_cure")
-NOUVEAU = Message("nouveau_cure")
-INSTALL = Message("driver_install_cure")
-SECURE_BOOT = Message("secure_boot_cure")
-BUS_FIRST = Message("bus_first")
-DRIVER_FIRST = Message("driver_first")
-NODES = Message("nodes_cure")
-NODES_CLOSED = Message("nodes_closed_cure")
-MISMATCH = Message("driver_module_old")
-HUNG = Message("driver_hung_cure")
-LIBRARY = Message("nvml_library_cure")
-PARTLY = Message("gpus_withheld_cure")
-PARAVIRTUALISED = Message("gpus_shared_out_cure")
+NOT_ON_THE_BUS = Message(
+    english(
+        "bus_without_gpu_cure",
+        "power off, reseat the card and its power cables; in the BIOS enable `Above 4G decoding` "
+        "and the slot; try it without the riser and in another slot",
+    )
+)
+FALLEN_OFF = Message(
+    english(
+        "card_fallen_off_cure",
+        "the card has fallen off the bus: switch the machine off at the wall for ten seconds, "
+        "reseat the card and its power cables, and look for Xid 79 in `dmesg`",
+    )
+)
+NOUVEAU = Message(
+    english(
+        "nouveau_cure",
+        "`echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf`, `sudo "
+        "update-initramfs -u`, install NVIDIA's driver, reboot",
+    )
+)
+INSTALL = Message(
+    english(
+        "driver_install_cure",
+        "`sudo modprobe nvidia`; if there is no such module, install NVIDIA's driver from the "
+        "distribution (`nvidia-driver`) and reboot",
+    )
+)
+SECURE_BOOT = Message(
+    english(
+        "secure_boot_cure",
+        "Secure Boot is on and refuses an unsigned module: enrol the signing key (`sudo mokutil "
+        "--import`, then reboot) or switch Secure Boot off in the BIOS",
+    )
+)
+BUS_FIRST = Message(english("bus_first", "the card has to be on the PCI bus first"))
+DRIVER_FIRST = Message(english("driver_first", "the driver has to be loaded first"))
+NODES = Message(
+    english(
+        "nodes_cure",
+        "`sudo nvidia-modprobe -c=0 -u` makes the nodes; install `nvidia-modprobe` if it is "
+        "missing",
+    )
+)
+NODES_CLOSED = Message(
+    english(
+        "nodes_closed_cure",
+        "add yourself to the group that owns them (`ls -l /dev/nvidia*`, often `video` or "
+        "`render`) and log in again, or run with sudo",
+    )
+)
+MISMATCH = Message(
+    english(
+        "driver_module_old", "the driver was updated and its old module is still loaded: reboot"
+    )
+)
+HUNG = Message(
+    english(
+        "driver_hung_cure", "look for Xid and NVRM lines in `dmesg`, then power-cycle the machine"
+    )
+)
+LIBRARY = Message(
+    english(
+        "nvml_library_cure",
+        "install the library that belongs to the driver (`libnvidia-ml1`, or NVIDIA's driver "
+        "package)",
+    )
+)
+PARTLY = Message(
+    english(
+        "gpus_withheld_cure",
+        "the job was given only some of the GPUs: name them with --gpus, or ask for all; where it "
+        "should have all, `sudo nvidia-modprobe -c=0 -u` makes the nodes that are missing",
+    )
+)
+PARAVIRTUALISED = Message(
+    english(
+        "gpus_shared_out_cure",
+        "this is a layer that shares GPUs out (WSL, say), and the cards themselves cannot be "
+        "tested through it: run on the machine itself",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +263,10 @@ class PresenceLayer:
     @property
     def message(self) -> Message:
         """The layer in one line."""
-        return Message("layer_shows", known(layer=self.what, found=self.found, cure=self.cure))
+        return Message(
+            english("layer_shows", "{layer}: {found}[ -> {cure}]"),
+            known(layer=self.what, found=self.found, cure=self.cure),
+        )
 
 
 def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
@@ -183,19 +283,24 @@ def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
 def presence_lines(layers: Iterable[PresenceLayer]) -> Message:
     """One line for each layer."""
     bus, driver, nodes, library = (layer.message for layer in layers)
-    return Message("layers", {"bus": bus, "driver": driver, "nodes": nodes, "nvml": library})
+    return Message(
+        english("layers", "{bus}\n{driver}\n{nodes}\n{nvml}"),
+        {"bus": bus, "driver": driver, "nodes": nodes, "nvml": library},
+    )
 
 
 def at_index(index: int | None, error: Text) -> Message:
     """What a GPU says that NVML knows by its number."""
-    return Message("gpu_at_index", {"index": str(index), "why": error})
+    return Message(
+        english("gpu_at_index", "GPU {index}: {why}"), {"index": str(index), "why": error}
+    )
 
 
 def _listed(gpus: Iterable[Gpu]) -> Listed:
     return Listed(
         tuple(
             Message(
-                "gpu_at_address",
+                english("gpu_at_address", "{gpu} ({address}, {device})"),
                 {"gpu": str(gpu.name), "address": gpu.pci_address, "device": str(gpu.device_id)},
             )
             for gpu in gpus
@@ -204,76 +309,154 @@ def _listed(gpus: Iterable[Gpu]) -> Listed:
 
 
 def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
-    what = Message("pci_bus")
+    what = Message(english("pci_bus", "PCI bus"))
     if paravirtualised(inventory):
-        count = Message("number_of_gpus", {"n": len(inventory.nvml.devices)})
-        return PresenceLayer(what, Message("bus_shared_out", {"count": count}), PARAVIRTUALISED)
+        count = Message(
+            plural("number_of_gpus", "{n} GPU", "{n} GPUs"), {"n": len(inventory.nvml.devices)}
+        )
+        return PresenceLayer(
+            what,
+            Message(
+                english("bus_shared_out", "no NVIDIA device, and NVML lists {count}"),
+                {"count": count},
+            ),
+            PARAVIRTUALISED,
+        )
     if not due:
         others = tuple(
             Message(
-                "function_of_class",
+                english("function_of_class", "{function} class {class}"),
                 {"function": function.address, "class": given(function.class_code)[:4]},
             )
             for function in inventory.pci or ()
         )
-        empty = Message("bus_empty")
-        found = Message("bus_without_gpu", {"functions": Listed(others)}) if others else empty
+        empty = Message(english("bus_empty", "no NVIDIA device"))
+        found = (
+            Message(
+                english("bus_without_gpu", "no GPU, only other NVIDIA functions: {functions}"),
+                {"functions": Listed(others)},
+            )
+            if others
+            else empty
+        )
         return PresenceLayer(what, found, NOT_ON_THE_BUS)
     dead = [gpu for gpu in due if gpu.answers is False]
     unread = [gpu for gpu in due if gpu.answers is None]
     if dead:
         counts: Values = {"dead": str(len(dead)), "all": str(len(due)), "gpus": _listed(dead)}
-        return PresenceLayer(what, Message("gpus_fallen_off", counts), FALLEN_OFF)
+        return PresenceLayer(
+            what,
+            Message(
+                english("gpus_fallen_off", "{dead} of {all} do not answer (rev ff): {gpus}"), counts
+            ),
+            FALLEN_OFF,
+        )
     if unread:
-        found = Message("configuration_unread", {"gpus": _listed(unread)})
-        return PresenceLayer(what, found, Message("sysfs_cure"))
+        found = Message(
+            english("configuration_unread", "the configuration space cannot be read of {gpus}"),
+            {"gpus": _listed(unread)},
+        )
+        return PresenceLayer(
+            what, found, Message(english("sysfs_cure", "mount /sys with the host's devices"))
+        )
     count = Message("number_of_gpus", {"n": len(due)})
-    found = Message("gpus_on_bus", {"count": count, "gpus": _listed(due)})
+    found = Message(
+        english("gpus_on_bus", "{count}: {gpus}"), {"count": count, "gpus": _listed(due)}
+    )
     return PresenceLayer(what, found, None)
 
 
 def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
-    what, board = Message("kernel_driver"), inventory.board
+    what, board = Message(english("kernel_driver", "kernel driver")), inventory.board
     if board.nouveau_loaded and board.nvidia_driver is None:
-        return PresenceLayer(what, Message("nouveau_loaded"), NOUVEAU)
+        return PresenceLayer(
+            what,
+            Message(english("nouveau_loaded", "nouveau is loaded instead of NVIDIA's driver")),
+            NOUVEAU,
+        )
     held = tuple(
-        Message("gpu_held_by", {"gpu": str(gpu.name), "driver": gpu.function.driver})
+        Message(
+            english("gpu_held_by", "{gpu} by {driver}"),
+            {"gpu": str(gpu.name), "driver": gpu.function.driver},
+        )
         for gpu in due
         if gpu.function.driver is not None and gpu.function.driver != "nvidia"
     )
     if held:
-        cure = NOUVEAU if board.nouveau_loaded else Message("gpu_release_cure")
-        return PresenceLayer(what, Message("gpus_held", {"gpus": Listed(held)}), cure)
+        cure = (
+            NOUVEAU
+            if board.nouveau_loaded
+            else Message(
+                english(
+                    "gpu_release_cure",
+                    "release it: remove the card from the configuration that reserves it (vfio, a "
+                    "VM), reboot",
+                )
+            )
+        )
+        return PresenceLayer(
+            what,
+            Message(english("gpus_held", "held by another driver: {gpus}"), {"gpus": Listed(held)}),
+            cure,
+        )
     if board.nvidia_driver is None:
         cure = BUS_FIRST if not due else SECURE_BOOT if board.secure_boot else INSTALL
-        return PresenceLayer(what, Message("driver_not_loaded"), cure)
+        return PresenceLayer(
+            what, Message(english("driver_not_loaded", "NVIDIA's driver is not loaded")), cure
+        )
     loose = [gpu for gpu in due if gpu.function.driver is None]
     if loose:
         values: Values = {"version": board.nvidia_driver, "gpus": _listed(loose)}
-        return PresenceLayer(what, Message("gpus_not_driven", values), Message("nvrm_lines_cure"))
-    found = Message("driver_loaded", {"version": board.nvidia_driver})
+        return PresenceLayer(
+            what,
+            Message(
+                english("gpus_not_driven", "version {version} is loaded but does not drive {gpus}"),
+                values,
+            ),
+            Message(
+                english(
+                    "nvrm_lines_cure",
+                    "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card "
+                    "that needs the open kernel modules",
+                )
+            ),
+        )
+    found = Message(
+        english("driver_loaded", "version {version} is loaded"), {"version": board.nvidia_driver}
+    )
     return PresenceLayer(what, found, None if due else BUS_FIRST)
 
 
 def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
-    what, board = Message("device_nodes"), inventory.board
+    what, board = Message(english("device_nodes", "device nodes")), inventory.board
     paths = [node.path for node in board.device_nodes]
     cards = [path for path in paths if re.fullmatch(r"/dev/nvidia\d+", path)]
-    found = Listed(tuple(paths)) if paths else Message("none")
+    found = Listed(tuple(paths)) if paths else Message(english("none", "none"))
     if not due:
         return PresenceLayer(what, found, BUS_FIRST)
     if board.nvidia_driver is None:
         return PresenceLayer(what, found, DRIVER_FIRST)
     kept = [gpu for gpu in due if is_withheld(inventory, gpu)]
     if kept:
-        withheld = Message("nodes_withheld", {"nodes": found, "gpus": _listed(kept)})
+        withheld = Message(
+            english("nodes_withheld", "{nodes}; this user may not open those of {gpus}"),
+            {"nodes": found, "gpus": _listed(kept)},
+        )
         return PresenceLayer(what, withheld, PARTLY)
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
-        few = Message("nodes_too_few", {"nodes": found, "count": str(len(due))})
+        few = Message(
+            english(
+                "nodes_too_few",
+                "{nodes}; {count} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl",
+            ),
+            {"nodes": found, "count": str(len(due))},
+        )
         return PresenceLayer(what, few, NODES)
     closed = tuple(node.path for node in board.device_nodes if not node.openable)
     if closed:
-        told = Message("nodes_closed", {"nodes": Listed(closed)})
+        told = Message(
+            english("nodes_closed", "this user may not open {nodes}"), {"nodes": Listed(closed)}
+        )
         return PresenceLayer(what, told, NODES_CLOSED)
     # /dev/nvidia-uvm appears with the first CUDA program after a boot, so its absence is no fault.
     return PresenceLayer(what, found, None)
@@ -294,12 +477,28 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     unknown = [gpu for gpu in due if gpu.device is None]
     if unknown:
         partly = all(is_withheld(inventory, gpu) for gpu in unknown)
-        cure = PARTLY if partly else Message("driver_refusal_cure")
+        cure = (
+            PARTLY
+            if partly
+            else Message(
+                english(
+                    "driver_refusal_cure",
+                    "`sudo dmesg | grep NVRM` says why the driver does not take it",
+                )
+            )
+        )
         values: Values = {"version": version, "gpus": _listed(unknown)}
-        return PresenceLayer(what, Message("gpus_not_known", values), cure)
+        return PresenceLayer(
+            what,
+            Message(english("gpus_not_known", "driver {version} does not know {gpus}"), values),
+            cure,
+        )
     missing = PARAVIRTUALISED if paravirtualised(inventory) else BUS_FIRST
     count = Message("number_of_gpus", {"n": len(answer.devices)})
-    found = Message("driver_and_gpus", {"version": version, "count": count})
+    found = Message(
+        english("driver_and_gpus", "driver {version}, {count}"),
+        {"version": version, "count": count},
+    )
     return PresenceLayer(what, found, None if due else missing)
 
 

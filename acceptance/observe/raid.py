@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known
 from acceptance.observe import sysfs
 from acceptance.observe.sysfs import SysfsError
 
@@ -178,7 +178,15 @@ def _action(path: Path) -> str:
 def _word(path: Path, words: frozenset[str]) -> str:
     value = sysfs.needed(sysfs.text, path)
     if value not in words:
-        raise sysfs.unexpected("no_raid_state_in_file", path, value)
+        raise sysfs.unexpected(
+            english(
+                "no_raid_state_in_file",
+                "{path} holds {value}, which is no state of a RAID array: the kernel or rigproof "
+                "is at fault: please report it",
+            ),
+            path,
+            value,
+        )
     return value
 
 
@@ -202,7 +210,15 @@ def _ranges(path: Path) -> tuple[tuple[int, int], ...] | None:
     lines = [re.fullmatch(r"(\d+) (\d+)", line) for line in content.split("\n") if line]
     found = tuple((int(one[1]), int(one[2])) for one in lines if one is not None)
     if len(content) >= _PAGE - 1 or len(found) < len(lines):
-        raise sysfs.unexpected("no_bad_blocks_in_file", path, content)
+        raise sysfs.unexpected(
+            english(
+                "no_bad_blocks_in_file",
+                "{path} holds {value}, which is no whole list of bad blocks, or one too long for "
+                "its page: look at it with mdadm --examine-badblocks",
+            ),
+            path,
+            content,
+        )
     return found
 
 
@@ -211,19 +227,72 @@ def faults(array: RaidArray) -> tuple[Message, ...]:
     about = known(array=array.name, level=array.level)
     found = []
     if array.state in _BROKEN:
-        found.append(Message("raid_not_working", {**about, "state": array.state}))
+        found.append(
+            Message(
+                english(
+                    "raid_not_working",
+                    "{array}[ ({level})] is {state}: no data can be read from it",
+                ),
+                {**about, "state": array.state},
+            )
+        )
     if array.degraded:
-        found.append(Message("raid_degraded", {**about, "count": str(array.degraded)}))
+        found.append(
+            Message(
+                english(
+                    "raid_degraded", "{array}[ ({level})] is degraded: members missing: {count}"
+                ),
+                {**about, "count": str(array.degraded)},
+            )
+        )
     if members := _in_state(array, "faulty"):
-        found.append(Message("raid_faulty", {**about, "members": members}))
+        found.append(
+            Message(
+                english("raid_faulty", "{array}[ ({level})] has faulty members: {members}"),
+                {**about, "members": members},
+            )
+        )
     if members := _in_state(array, "write_error"):
-        found.append(Message("raid_write_error", {**about, "members": members}))
+        found.append(
+            Message(
+                english(
+                    "raid_write_error",
+                    "{array}[ ({level})] has members on which a write failed: {members}",
+                ),
+                {**about, "members": members},
+            )
+        )
     if members := _in_state(array, "want_replacement"):
-        found.append(Message("raid_want_replacement", {**about, "members": members}))
+        found.append(
+            Message(
+                english(
+                    "raid_want_replacement",
+                    "{array}[ ({level})] has members that md wants to be replaced: {members}",
+                ),
+                {**about, "members": members},
+            )
+        )
     if array.wants_journal and not _in_state(array, "journal"):
-        found.append(Message("raid_without_journal", about))
+        found.append(
+            Message(
+                english(
+                    "raid_without_journal",
+                    "{array}[ ({level})] keeps its consistency by a journal, and has no journal "
+                    "device",
+                ),
+                about,
+            )
+        )
     if array.mismatches and not _harmless_mismatches(array):
-        found.append(Message("raid_mismatches", {**about, "count": str(array.mismatches)}))
+        found.append(
+            Message(
+                english(
+                    "raid_mismatches",
+                    "{array}[ ({level})] has {count} sectors whose copies or parity differ",
+                ),
+                {**about, "count": str(array.mismatches)},
+            )
+        )
     return tuple(found)
 
 
@@ -234,7 +303,15 @@ def stuck(array: RaidArray, seconds: float) -> tuple[Message, ...]:
     if not (members := _in_state(array, BLOCKED)):
         return ()
     about = known(array=array.name, level=array.level)
-    return (Message("raid_blocked", {**about, "members": members, "seconds": f"{seconds:g}"}),)
+    return (
+        Message(
+            english(
+                "raid_blocked",
+                "{array}[ ({level})] has members that were blocked for {seconds} s: {members}",
+            ),
+            {**about, "members": members, "seconds": f"{seconds:g}"},
+        ),
+    )
 
 
 def is_blocked(array: RaidArray) -> bool:
@@ -255,7 +332,12 @@ def unknown(array: RaidArray) -> tuple[Message, ...]:
     """The states of members that rigproof does not know: not sound, and no fault either."""
     found = {
         state: Message(
-            "raid_state_unknown", {"array": array.name, "members": members, "state": state}
+            english(
+                "raid_state_unknown",
+                "{members} of {array} is in the state {state}, which rigproof does not know: "
+                "please report it",
+            ),
+            {"array": array.name, "members": members, "state": state},
         )
         for member in array.members
         for state in member.states
@@ -269,11 +351,39 @@ def remarks(array: RaidArray) -> tuple[Message, ...]:
     about = known(array=array.name, level=array.level)
     found = []
     if array.action not in (None, "idle"):
-        found.append(Message("raid_busy", {**about, "action": str(array.action)}))
+        found.append(
+            Message(
+                english(
+                    "raid_busy",
+                    "{array}[ ({level})] is busy with {action}: disks are slower meanwhile",
+                ),
+                {**about, "action": str(array.action)},
+            )
+        )
     if array.state == "readonly":
-        found.append(Message("raid_read_only", about))
+        found.append(
+            Message(
+                english(
+                    "raid_read_only",
+                    "{array}[ ({level})] is read-only: nothing can be written to it",
+                ),
+                about,
+            )
+        )
     if array.mismatches and _harmless_mismatches(array):
-        code = "raid_may_differ" if array.level in _MAY_DIFFER else "raid_made_alike"
+        code = (
+            english(
+                "raid_may_differ",
+                "{array}[ ({level})]: {count} sectors differ between its copies, which proves "
+                "nothing on this level (md(4))",
+            )
+            if array.level in _MAY_DIFFER
+            else english(
+                "raid_made_alike",
+                "{array}[ ({level})]: {count} sectors were made to fit by its last resync, which "
+                "is no fault on a new array; `echo check` into its sync_action compares them again",
+            )
+        )
         found.append(Message(code, {**about, "count": str(array.mismatches)}))
     return tuple(found)
 
@@ -289,7 +399,14 @@ def counted(arrays: Sequence[RaidArray]) -> tuple[Message, ...]:
             if errors or bad:
                 values = {"array": array.name, "member": member.name}
                 notes.append(
-                    Message("raid_counted", {**values, "errors": str(errors), "bad": str(bad)})
+                    Message(
+                        english(
+                            "raid_counted",
+                            "{member} of {array}: {errors} corrected read errors, {bad} bad "
+                            "sectors",
+                        ),
+                        {**values, "errors": str(errors), "bad": str(bad)},
+                    )
                 )
     return tuple(notes)
 
@@ -327,29 +444,85 @@ def growth(before: Sequence[Sequence[float | str]], arrays: Sequence[RaidArray])
     there = {array.name for array in arrays}
     for array in dict.fromkeys(name for name, _ in first):
         if array not in there:
-            faults.append(Message("raid_vanished", {"array": array}))
+            faults.append(
+                Message(
+                    english("raid_vanished", "{array} was there before the run, and is not now"),
+                    {"array": array},
+                )
+            )
     for name, cells in first.items():
         member, about = last.get(name), {"array": name[0], "member": name[1]}
         if member is None:
             if name[0] in there:
-                faults.append(Message("raid_member_vanished", about))
+                faults.append(
+                    Message(
+                        english(
+                            "raid_member_vanished",
+                            "{member} is no member of {array} any more: it was before the run",
+                        ),
+                        about,
+                    )
+                )
             continue
         if (cells[0] == _UNREAD) != (member.errors is None) or (
             (cells[1] == _UNREAD) != (member.bad_blocks is None)
         ):
-            troubles.append(Message("raid_count_unread", about))
+            troubles.append(
+                Message(
+                    english(
+                        "raid_count_unread",
+                        "{member} of {array}: its errors or bad blocks could be read only before "
+                        "the run or only after it, so their growth is not known",
+                    ),
+                    about,
+                )
+            )
         if member.errors is not None and cells[0] != _UNREAD:
             more = member.errors - float(cells[0])
             if more > 0:
-                faults.append(Message("raid_errors_grew", {**about, "count": f"{more:.0f}"}))
+                faults.append(
+                    Message(
+                        english(
+                            "raid_errors_grew",
+                            "{member} of {array} had read errors during the run, which md "
+                            "corrected: {count}",
+                        ),
+                        {**about, "count": f"{more:.0f}"},
+                    )
+                )
             elif more < 0:
-                troubles.append(Message("raid_errors_fell", about))
+                troubles.append(
+                    Message(
+                        english(
+                            "raid_errors_fell",
+                            "{member} of {array} has fewer corrected read errors than before the "
+                            "run: somebody reset the count, so its growth is not known",
+                        ),
+                        about,
+                    )
+                )
         if member.bad_blocks is not None and cells[1] != _UNREAD:
             new = _sectors(member.bad_blocks) - _sectors(_written(str(cells[1])))
             if new:
-                faults.append(Message("raid_bad_blocks_grew", {**about, "count": str(len(new))}))
+                faults.append(
+                    Message(
+                        english(
+                            "raid_bad_blocks_grew",
+                            "{member} of {array} has new bad blocks since the run began: {count} "
+                            "sectors",
+                        ),
+                        {**about, "count": str(len(new))},
+                    )
+                )
     troubles += [
-        Message("raid_member_new", {"array": array, "member": member})
+        Message(
+            english(
+                "raid_member_new",
+                "{member} of {array} was not there before the run, so what it counted during the "
+                "run is not known",
+            ),
+            {"array": array, "member": member},
+        )
         for array, member in last
         if (array, member) not in first
     ]
@@ -382,11 +555,30 @@ def read_pools(root: Path = Path("/")) -> tuple[tuple[Message, ...], tuple[Messa
             continue
         state = sysfs.text(path)
         if state is None:
-            troubles.append(Message("sys_unread", {"path": str(path)}))
+            troubles.append(
+                Message(
+                    english("sys_unread", "{path} cannot be read: mount /sys"), {"path": str(path)}
+                )
+            )
         elif state in _FAULTY_POOL:
-            faults.append(Message("zfs_pool_faulty", {"pool": pool.name, "state": state}))
+            faults.append(
+                Message(
+                    english(
+                        "zfs_pool_faulty",
+                        "the ZFS pool {pool} is {state}: `zpool status {pool}` names the disk",
+                    ),
+                    {"pool": pool.name, "state": state},
+                )
+            )
         elif state != _SOUND_POOL:
             troubles.append(
-                Message("zfs_pool_state_unknown", {"pool": pool.name, "state": repr(state[:80])})
+                Message(
+                    english(
+                        "zfs_pool_state_unknown",
+                        "the ZFS pool {pool} is in the state {state}, which rigproof does not "
+                        "know: see `zpool status`, and run again",
+                    ),
+                    {"pool": pool.name, "state": repr(state[:80])},
+                )
             )
     return tuple(faults), tuple(troubles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.plain_text import quote_value
 from acceptance.observe import smart
 from acceptance.observe.smart import PROGRAM
@@ -78,7 +78,14 @@ def start_refusal(text: str, returncode: int) -> Message | None:
     """
     document = smart.opened(text, returncode)
     if returncode & smart.BIT_COMMAND_FAILED:
-        return smart.unread(document, returncode, "disk_command_failed").message
+        return smart.unread(
+            document,
+            returncode,
+            english(
+                "disk_command_failed",
+                "a command to the disk failed or its answer had a wrong checksum",
+            ),
+        ).message
     return None
 
 
@@ -161,20 +168,40 @@ def _ata(document: dict[str, Any]) -> SelfTests:
 def _needed(document: dict[str, Any], *path: str) -> int:
     value = smart.count(document, *path)
     if value is None:
-        raise smart.unknown(Message("self_test_torn", {"key": ".".join(path)}))
+        raise smart.unknown(
+            Message(
+                english(
+                    "self_test_torn", "its self-test log lacks `{key}`: the text is incomplete"
+                ),
+                {"key": ".".join(path)},
+            )
+        )
     return value
 
 
 def _said(row: dict[str, Any], key: str) -> str:
     value = smart.at(row, key, "string")
     if not isinstance(value, str):
-        raise smart.unknown(Message("smart_no_text", {"key": key, "value": quote_value(value)}))
+        raise smart.unknown(
+            Message(
+                english("smart_no_text", "it gave `{key}` as {value}, which is not a text"),
+                {"key": key, "value": quote_value(value)},
+            )
+        )
     return value
 
 
 def _state(states: dict[int, State], code: int) -> State:
     if code not in states:
-        raise smart.unknown(Message("self_test_code_unknown", {"code": code}))
+        raise smart.unknown(
+            Message(
+                english(
+                    "self_test_code_unknown",
+                    "its self-test log has the result {code}, which the specification reserves",
+                ),
+                {"code": code},
+            )
+        )
     return states[code]
 
 
@@ -198,4 +225,11 @@ def faults(found: SelfTestResult) -> tuple[Message, ...]:
     """The fault that a result proves; empty for a test that passed or was aborted."""
     if found.state != "failed":
         return ()
-    return (Message("self_test_failed", {"code": found.code, "text": found.text}),)
+    return (
+        Message(
+            english(
+                "self_test_failed", "the disk's short self-test failed with code {code}: {text}"
+            ),
+            {"code": found.code, "text": found.text},
+        ),
+    )

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 
-from acceptance.core.message import Message, Unmeasured, Values
+from acceptance.core.message import Message, Unmeasured, Values, english
 from acceptance.core.plain_text import quote, quote_value
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.wording.errors import NotMeasurable, WordedError
@@ -169,7 +169,15 @@ def parse(text: str, returncode: int) -> Health:
     statistics = _statistics(document)
     passed = at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise unknown(Message("smart_status_unknown", {"value": quote_value(passed)}))
+        raise unknown(
+            Message(
+                english(
+                    "smart_status_unknown",
+                    "it gave `smart_status.passed` as {value}, which is not true or false",
+                ),
+                {"value": quote_value(passed)},
+            )
+        )
     known = (
         "smart_status",
         nvme,
@@ -274,13 +282,32 @@ def parse(text: str, returncode: int) -> Health:
         or (returncode & BIT_ATTRIBUTES_PAST and not any(_was_low(row) for row in attributes))
         or (returncode & BIT_SELF_TESTS and "scsi_self_test_0" not in document)
     ):
-        raise unknown(Message("smart_bits_unexplained", {"code": returncode}))
+        raise unknown(
+            Message(
+                english(
+                    "smart_bits_unexplained",
+                    "its exit status {code} tells of an attribute that is or was below its "
+                    "threshold, or of a failed self-test, and its JSON shows none",
+                ),
+                {"code": returncode},
+            )
+        )
     # smartctl derives the status of an NVMe disk from the critical warning.
     if health.passed is None and health.critical_warning is None:
-        raise unread(document, returncode, "no_smart_status")
+        raise unread(
+            document, returncode, english("no_smart_status", "it tells no overall SMART status")
+        )
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version prints both; a value missing from damaged text would look sound.
-        raise unknown(Message("smart_log_cut"))
+        raise unknown(
+            Message(
+                english(
+                    "smart_log_cut",
+                    "its NVMe health log has no `critical_warning` or no `media_errors`: the text "
+                    "is incomplete",
+                )
+            )
+        )
     return health
 
 
@@ -310,21 +337,59 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
-        raise SmartInterrupted("smartctl_killed", signal=-returncode)
+        raise SmartInterrupted(
+            english(
+                "smartctl_killed",
+                "smartctl was ended by signal {signal}: run it by hand to see whether the disk "
+                "answers",
+            ),
+            signal=-returncode,
+        )
     start = text.strip()
     try:
         document = json.loads(start, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         if not start:
-            raise unknown(Message("smart_text_empty")) from error
+            raise unknown(
+                Message(
+                    english(
+                        "smart_text_empty",
+                        "this is no JSON but 'nothing': the text is cut short, or smartctl is "
+                        "older than 7.0",
+                    )
+                )
+            ) from error
         first = repr(quote(start.splitlines()[0]))
-        raise unknown(Message("smart_no_json", {"first": first})) from error
+        raise unknown(
+            Message(
+                english(
+                    "smart_no_json",
+                    "this is no JSON but {first}: the text is cut short, or smartctl is older "
+                    "than 7.0",
+                ),
+                {"first": first},
+            )
+        ) from error
     if not isinstance(document, dict) or not isinstance(document.get("smartctl"), dict):
-        raise unknown(Message("smart_json_foreign"))
+        raise unknown(
+            Message(
+                english(
+                    "smart_json_foreign", "the JSON is not smartctl's: it has no `smartctl` part"
+                )
+            )
+        )
     status = document["smartctl"].get("exit_status")
     if type(status) is not int or status != returncode:
         values: Values = {"code": returncode, "status": quote_value(status)}
-        raise unknown(Message("smart_codes_differ", values))
+        raise unknown(
+            Message(
+                english(
+                    "smart_codes_differ",
+                    "it ended with exit code {code} but its JSON says {status}",
+                ),
+                values,
+            )
+        )
     return document
 
 
@@ -352,7 +417,7 @@ def _whole(document: dict[str, Any], attributes: list[dict[str, Any]]) -> bool:
 def unread(
     document: dict[str, Any],
     returncode: int,
-    lack: Literal["disk_command_failed", "no_smart_status"] | None = None,
+    lack: str | None = None,
 ) -> NotMeasurable:
     """The error for a disk that smartctl could not query, with its own messages.
 
@@ -362,25 +427,82 @@ def unread(
     messages = [row["string"] for row in found if isinstance(row.get("string"), str)]
     why: tuple[str | Message, ...] = (*([Message(lack)] if lack else []), *messages)
     if not why and returncode:
-        why = (Message("smartctl_failed", {"code": returncode}),)
+        why = (
+            Message(
+                english("smartctl_failed", "smartctl ended with exit code {code}"),
+                {"code": returncode},
+            ),
+        )
     elif not why:
-        why = (Message("no_smart_data"),)
+        why = (Message(english("no_smart_data", "it offers no SMART data")),)
     if any(map(_NOT_THERE.search, messages)):
-        return DiskVanished("disk_gone", Unmeasured.NO_ANSWER, why=why)
+        return DiskVanished(
+            english(
+                "disk_gone",
+                "the disk is not there ({why}): look at the kernel log for what it said of the "
+                "disk, reseat it and its cables, and run again",
+            ),
+            Unmeasured.NO_ANSWER,
+            why=why,
+        )
     if any(map(_REFUSED.search, messages)):
-        return NotMeasurable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
+        return NotMeasurable(
+            english(
+                "health_unread_without_root",
+                "the disk's health could not be read ({why}): run rigproof with sudo",
+            ),
+            Unmeasured.NOT_PERMITTED,
+            why=why,
+        )
     own = [one for one in messages if not (_BESIDE.search(one) or _SMART_OFF.search(one))]
     if not all(map(_is_known_lack, own)):
-        return NotMeasurable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
+        return NotMeasurable(
+            english(
+                "health_no_answer",
+                "the disk failed to answer for its health ({why}): look at the kernel log for "
+                "what it said of the disk, run `sudo smartctl -a` by hand, check its cables and "
+                "slot, and run again",
+            ),
+            Unmeasured.NO_ANSWER,
+            why=why,
+        )
     printed = [*_printed(document), *messages]
     if at(document, "smart_support", "enabled") is False or any(map(_SMART_OFF.search, printed)):
-        return NotMeasurable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
+        return NotMeasurable(
+            english(
+                "health_switched_off",
+                "SMART is switched off on this disk ({why}): switch it on with `sudo smartctl -s "
+                "on` and run again",
+            ),
+            Unmeasured.NOT_PERMITTED,
+            why=why,
+        )
     if (option := _member_option(document, own)) is not None:
-        return NotMeasurable("health_of_volume", Unmeasured.NOT_OFFERED, why=why, option=option)
+        return NotMeasurable(
+            english(
+                "health_of_volume",
+                "it is a volume of a RAID controller, whose members have the health reports "
+                "({why}): look at each of them by hand with `smartctl -a {option}` (N is the "
+                "member's number at the controller), and waive this one in the machine file",
+            ),
+            Unmeasured.NOT_OFFERED,
+            why=why,
+            option=option,
+        )
     lacks = at(document, "smart_support", "available") is False
     if own or lacks or any(map(_LACKS_SMART.search, printed)):
         option = "-d TYPE" if any(map(_BRIDGE.search, own)) else None
-        return NotMeasurable("health_unread", Unmeasured.NOT_OFFERED, why=why, option=option)
+        return NotMeasurable(
+            english(
+                "health_unread",
+                "the disk's health could not be read ({why}): [name the bridge to smartctl "
+                "(`smartctl -a {option}`, see `smartctl -h`) and look at the report by hand; ]if "
+                "that is usual for this disk, waive its health in the machine file",
+            ),
+            Unmeasured.NOT_OFFERED,
+            why=why,
+            option=option,
+        )
     return NotMeasurable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
 
 
@@ -412,7 +534,12 @@ def at(document: dict[str, Any], *path: str) -> Any:
     for key in path:
         if not isinstance(value, dict):
             values = {"value": quote_value(value), "key": ".".join(path)}
-            raise unknown(Message("smart_key_missing", values))
+            raise unknown(
+                Message(
+                    english("smart_key_missing", "it gave {value} where `{key}` was expected"),
+                    values,
+                )
+            )
         if key not in value:
             return None
         value = value[key]
@@ -427,7 +554,14 @@ def _integer(document: dict[str, Any], *path: str) -> int | None:
 
 
 def _no_whole_number(key: str, value: object) -> UnreadableOutput:
-    return unknown(Message("smart_no_whole_number", {"key": key, "value": quote_value(value)}))
+    return unknown(
+        Message(
+            english(
+                "smart_no_whole_number", "it gave `{key}` as {value}, which is not a whole number"
+            ),
+            {"key": key, "value": quote_value(value)},
+        )
+    )
 
 
 def count(document: dict[str, Any], *path: str) -> int | None:
@@ -435,7 +569,15 @@ def count(document: dict[str, Any], *path: str) -> int | None:
     value = _integer(document, *path)
     if value is not None and not 0 <= value < _TOO_MANY:
         values = {"key": ".".join(path), "value": quote_value(value)}
-        raise unknown(Message("smart_count_impossible", values))
+        raise unknown(
+            Message(
+                english(
+                    "smart_count_impossible",
+                    "it gave `{key}` as {value}, which cannot be negative or beyond 128 bits",
+                ),
+                values,
+            )
+        )
     return value
 
 
@@ -446,7 +588,15 @@ def _byte(document: dict[str, Any], *path: str, most: int = _MOST_BYTE) -> int |
     value = count(document, *path)
     if value is not None and value > most:
         values: Values = {"key": ".".join(path), "value": value, "most": most}
-        raise unknown(Message("smart_byte_impossible", values))
+        raise unknown(
+            Message(
+                english(
+                    "smart_byte_impossible",
+                    "it gave `{key}` as {value}, which cannot exceed {most}",
+                ),
+                values,
+            )
+        )
     return value
 
 
@@ -460,7 +610,14 @@ def _thermal(document: dict[str, Any], name: str) -> int | None:
         if found is not None:
             told = found["value"]
             if not re.fullmatch(r"\d{1,10}", told, re.ASCII):
-                raise unknown(Message("smart_no_count", {"name": name, "value": quote_value(told)}))
+                raise unknown(
+                    Message(
+                        english(
+                            "smart_no_count", "it gave {name} as {value}, which is not a count"
+                        ),
+                        {"name": name, "value": quote_value(told)},
+                    )
+                )
             return int(told)
     return None
 
@@ -487,7 +644,12 @@ def rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
     if found is not None and (
         not isinstance(found, list) or not all(isinstance(row, dict) for row in found)
     ):
-        raise unknown(Message("smart_no_table", {"key": ".".join(path)}))
+        raise unknown(
+            Message(
+                english("smart_no_table", "it gave `{key}` as something that is not a table"),
+                {"key": ".".join(path)},
+            )
+        )
     return found or []
 
 
@@ -503,7 +665,15 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
             or not isinstance(at(row, "raw", "string"), str)
         ):
             name = quote_value(row.get("name"))
-            raise unknown(Message("smart_attribute_torn", {"name": name}))
+            raise unknown(
+                Message(
+                    english(
+                        "smart_attribute_torn",
+                        "it gave an attribute without name or raw value, id or when_failed: {name}",
+                    ),
+                    {"name": name},
+                )
+            )
         count(row, "raw", "value")  # the text beside it counts; raises for what no counter holds
     return found
 
@@ -548,7 +718,12 @@ def _warns_of_failure(row: dict[str, Any]) -> bool:
     flag = at(row, "flags", "prefailure")
     if flag is not None and not isinstance(flag, bool):
         values = {"key": "flags.prefailure", "value": quote_value(flag)}
-        raise unknown(Message("smart_no_flag", values))
+        raise unknown(
+            Message(
+                english("smart_no_flag", "it gave `{key}` as {value}, which is not true or false"),
+                values,
+            )
+        )
     return flag is not False
 
 
@@ -699,7 +874,15 @@ def _celsius(document: dict[str, Any], *path: str) -> int | None:
         return None
     if value is not None and value not in _CELSIUS_POSSIBLE:
         values = {"key": ".".join(path), "value": quote_value(value)}
-        raise unknown(Message("smart_temperature_impossible", values))
+        raise unknown(
+            Message(
+                english(
+                    "smart_temperature_impossible",
+                    "it gave `{key}` as {value}, which is no temperature of a disk",
+                ),
+                values,
+            )
+        )
     return value
 
 
@@ -774,7 +957,16 @@ def _failed_scsi_self_tests(document: dict[str, Any]) -> int:
         if result in _SCSI_SELF_TEST_FAILED or _SCSI_SELF_TEST_WORDS.search(told):
             failed += 1
         elif not _SCSI_SELF_TEST_SOUND.fullmatch(told.strip()):
-            raise unknown(Message("smart_self_test_word", {"key": key, "text": quote_value(told)}))
+            raise unknown(
+                Message(
+                    english(
+                        "smart_self_test_word",
+                        "it gave `{key}` as {text}, which is no result of a self-test that is "
+                        "known",
+                    ),
+                    {"key": key, "text": quote_value(told)},
+                )
+            )
         elif told.strip() == "Completed" and "long" in str(at(document, key, "code", "string")):
             break
     return failed
@@ -782,13 +974,15 @@ def _failed_scsi_self_tests(document: dict[str, Any]) -> int:
 
 # NVMe base specification, SMART / Health Information log, Critical Warning.
 CRITICAL_WARNINGS = (
-    Message("nvme_spare_low"),
-    Message("nvme_temperature_outside"),
-    Message("nvme_degraded"),
-    Message("nvme_read_only"),
-    Message("nvme_backup_failed"),
-    Message("nvme_region_unreliable"),
-    Message("nvme_reserved_bit", {"bit": 6}),
+    Message(english("nvme_spare_low", "available spare is below its threshold")),
+    Message(english("nvme_temperature_outside", "temperature is outside its thresholds")),
+    Message(english("nvme_degraded", "reliability is degraded by media or internal errors")),
+    Message(english("nvme_read_only", "media has become read-only")),
+    Message(english("nvme_backup_failed", "the volatile memory backup has failed")),
+    Message(
+        english("nvme_region_unreliable", "the persistent memory region is unreliable or read-only")
+    ),
+    Message(english("nvme_reserved_bit", "reserved bit {bit} is set"), {"bit": 6}),
     Message("nvme_reserved_bit", {"bit": 7}),
 )
 
@@ -857,7 +1051,7 @@ class Health:
     parts: frozenset[str] = field(default=frozenset(), compare=False)
 
 
-SELF_TESTS_FAILED = Message("disk_self_tests_failed")
+SELF_TESTS_FAILED = Message(english("disk_self_tests_failed", "failed self-tests"))
 
 
 def faults(health: Health) -> tuple[Message, ...]:
@@ -867,22 +1061,44 @@ def faults(health: Health) -> tuple[Message, ...]:
     """
     found: list[Message] = []
     if health.passed is False:
-        found.append(Message("smart_status_failed"))
-    found += [Message("smart_attribute_low", {"name": name}) for name in health.failing_attributes]
+        found.append(
+            Message(english("smart_status_failed", "the disk's own SMART status is FAILED"))
+        )
+    found += [
+        Message(
+            english("smart_attribute_low", "SMART attribute {name} is below its threshold"),
+            {"name": name},
+        )
+        for name in health.failing_attributes
+    ]
     warning = health.critical_warning or 0
     found += [
-        Message("nvme_warning", {"what": told})
+        Message(english("nvme_warning", "critical warning: {what}"), {"what": told})
         for bit, told in enumerate(CRITICAL_WARNINGS)
         if warning >> bit & 1
     ]
     spare, threshold = health.available_spare, health.spare_threshold
     if spare is not None and threshold is not None and spare < threshold:
         values = {"spare": str(spare), "threshold": str(threshold)}
-        found.append(Message("disk_spare_low", values))
+        found.append(
+            Message(
+                english(
+                    "disk_spare_low",
+                    "available spare is {spare} %, below its threshold of {threshold} %",
+                ),
+                values,
+            )
+        )
     counts = (
-        (health.media_errors, Message("disk_media_errors")),
-        (health.pending_sectors, Message("disk_sectors_pending")),
-        (health.offline_uncorrectable, Message("disk_sectors_offline")),
+        (health.media_errors, Message(english("disk_media_errors", "media errors"))),
+        (
+            health.pending_sectors,
+            Message(english("disk_sectors_pending", "sectors waiting to be reallocated")),
+        ),
+        (
+            health.offline_uncorrectable,
+            Message(english("disk_sectors_offline", "sectors found unreadable by offline scans")),
+        ),
         (health.uncorrected_errors, Message("disk_errors_uncorrected")),
         (health.failed_self_tests, SELF_TESTS_FAILED),
     )
@@ -903,7 +1119,7 @@ def faults(health: Health) -> tuple[Message, ...]:
 _GROWS = (
     ("media_errors", Message("disk_media_errors")),
     ("unsafe_shutdowns", Message("disk_unsafe_shutdowns")),
-    ("power_cycles", Message("disk_power_cycles")),
+    ("power_cycles", Message(english("disk_power_cycles", "power cycles"))),
     ("reallocated_sectors", Message("disk_sectors_reallocated")),
     ("reported_uncorrectable", Message("disk_sectors_reported")),
     ("uncorrected_errors", Message("disk_errors_uncorrected")),
@@ -914,21 +1130,32 @@ _GROWS = (
     ("over_minutes", Message("disk_over_minutes")),
     ("warning_minutes", Message("disk_warning_minutes")),
     ("critical_minutes", Message("disk_critical_minutes")),
-    ("light_throttles", Message("disk_light_throttles")),
-    ("heavy_throttles", Message("disk_heavy_throttles")),
+    (
+        "light_throttles",
+        Message(english("disk_light_throttles", "transitions into light throttling by heat")),
+    ),
+    (
+        "heavy_throttles",
+        Message(english("disk_heavy_throttles", "transitions into heavy throttling by heat")),
+    ),
 )
 _RISES_AND_FALLS = (
     ("pending_sectors", Message("disk_sectors_pending")),
     ("offline_uncorrectable", Message("disk_sectors_offline")),
-    ("logged_unreadable", Message("disk_log_unreadable_entries")),
+    (
+        "logged_unreadable",
+        Message(
+            english("disk_log_unreadable_entries", "entries of unreadable data in its error log")
+        ),
+    ),
     ("scan_defects", Message("disk_scan_defects")),
 )
 # Counters that grow while nothing is wrong, and never fall.
 _CLOCKS = (
     ("power_on_hours", Message("disk_power_on_hours")),
-    ("data_units_written", Message("disk_units_written")),
-    ("light_throttle_s", Message("disk_light_throttle_s")),
-    ("heavy_throttle_s", Message("disk_heavy_throttle_s")),
+    ("data_units_written", Message(english("disk_units_written", "data units written"))),
+    ("light_throttle_s", Message(english("disk_light_throttle_s", "seconds of light throttling"))),
+    ("heavy_throttle_s", Message(english("disk_heavy_throttle_s", "seconds of heavy throttling"))),
     ("error_log_entries", Message("disk_error_log_entries")),
 )
 # Counters that smartctl leaves out while they are 0 (nvmeprint.cpp).
@@ -961,14 +1188,35 @@ def growth(before: Health, after: Health) -> tuple[Message, ...]:
     """
     if before.serial != after.serial:
         values = {"before": str(before.serial), "after": str(after.serial)}
-        raise ReportsDiffer("disk_serial_differs", **values)
+        raise ReportsDiffer(
+            english(
+                "disk_serial_differs",
+                "the report before the run is of a disk with serial number {before}, the one "
+                "after it of {after}: was the disk changed during the run? Run again",
+            ),
+            **values,
+        )
     found = []
     for name, what in (*_GROWS, *_CLOCKS, *_RISES_AND_FALLS):
         grew = _difference(name, before, after) or 0
         if grew < 0 and (name, what) not in _RISES_AND_FALLS:
-            raise ReportsDiffer("disk_counter_fell", what=what, count=str(-grew))
+            raise ReportsDiffer(
+                english(
+                    "disk_counter_fell",
+                    "the disk's counter of {what} fell by {count} during the run, and such "
+                    "counters only grow: read it by hand (`smartctl -a`), update the disk's "
+                    "firmware, and run again",
+                ),
+                what=what,
+                count=str(-grew),
+            )
         if grew > 0 and (name, what) not in _CLOCKS:
-            found.append(Message("disk_grew", {"count": str(grew), "what": what}))
+            found.append(
+                Message(
+                    english("disk_grew", "{count} {what} since the run began"),
+                    {"count": str(grew), "what": what},
+                )
+            )
     hot, limit = after.temperature_c, after.warning_c
     if hot is not None and limit is not None and hot >= limit:
         found.append(Message("disk_hot", {"temperature": str(hot), "limit": str(limit)}))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acceptance.core.message import Unmeasured
+from acceptance.core.message import Unmeasured, english
 from acceptance.core.parts import Component
 from acceptance.machine import disk_link
 from acceptance.machine.disk_link import PcieLink, SataLink
@@ -115,7 +115,15 @@ def _sata_state(block: Path) -> tuple[Path, Path] | None:
 
 
 def _gbps(path: Path) -> float | None:
-    match = sysfs.matched("no_sata_speed_in_file", path, _SATA_SPEED)
+    match = sysfs.matched(
+        english(
+            "no_sata_speed_in_file",
+            "{path} holds {value}, which is no speed of a SATA link: the kernel or rigproof is at "
+            "fault: please report it",
+        ),
+        path,
+        _SATA_SPEED,
+    )
     return float(match[1]) if match and match[1] else None
 
 
@@ -126,7 +134,15 @@ def _most(path: Path) -> float | None:
         return None
     words = value.split()
     if len(words) <= _CAPABILITIES or not re.fullmatch(r"[0-9a-f]{4}", words[_CAPABILITIES]):
-        raise sysfs.unexpected("no_identity_in_file", path, value)
+        raise sysfs.unexpected(
+            english(
+                "no_identity_in_file",
+                "{path} holds {value}, which is no IDENTIFY DEVICE data of a disk: the kernel or "
+                "rigproof is at fault: please report it",
+            ),
+            path,
+            value,
+        )
     bits = int(words[_CAPABILITIES], 16)
     # ACS: 0 and FFFFh say that the word holds nothing
     return next((gbps for bit, gbps in _GENERATIONS if bits & bit and bits != 0xFFFF), None)
@@ -204,7 +220,14 @@ def _ask(
 ) -> ProgramResult:
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
-        raise smart.SmartInterrupted("disk_silent", disk=str(disk.component), how=done.describe())
+        raise smart.SmartInterrupted(
+            english(
+                "disk_silent",
+                "{disk} did not answer: smartctl {how}; look at the kernel log for the disk",
+            ),
+            disk=str(disk.component),
+            how=done.describe(),
+        )
     return done
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from acceptance.core.message import Unmeasured
+from acceptance.core.message import Unmeasured, english
 from acceptance.wording.errors import WordedError
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EOPNOTSUPP})
@@ -110,7 +110,15 @@ def cpus(path: Path) -> tuple[int, ...] | None:
     for part in value.split(","):
         match = _CPUS.fullmatch(part.strip())
         if match is None:
-            raise unexpected("no_cpus_in_file", path, value)
+            raise unexpected(
+                english(
+                    "no_cpus_in_file",
+                    "{path} holds {value}, which is not a list of CPUs: the driver, the kernel or "
+                    "rigproof is at fault: please report it",
+                ),
+                path,
+                value,
+            )
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(found))
 

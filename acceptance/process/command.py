@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from acceptance.core import plain_text, regular_file
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.process import reaper
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError
@@ -162,11 +162,22 @@ class ProgramResult:
     def describe(self) -> Message:
         """How it ended, in a few words."""
         if self.timed_out:
-            return Message("timed_out", {"seconds": f"{self.seconds:.0f}"})
+            return Message(
+                english(
+                    "timed_out", "did not end within its time and was stopped after {seconds} s"
+                ),
+                {"seconds": f"{self.seconds:.0f}"},
+            )
         seconds = f"{self.seconds:.1f}"
         if self.returncode < 0:
-            return Message("ended_by_signal", {"signal": -self.returncode, "seconds": seconds})
-        return Message("ended_with_code", {"code": self.returncode, "seconds": seconds})
+            return Message(
+                english("ended_by_signal", "was ended by signal {signal} after {seconds} s"),
+                {"signal": -self.returncode, "seconds": seconds},
+            )
+        return Message(
+            english("ended_with_code", "ended with exit code {code} after {seconds} s"),
+            {"code": self.returncode, "seconds": seconds},
+        )
 
     def last_lines(self, count: int = 5) -> str:
         """The last lines it printed, for a message; standard error after standard output."""
@@ -214,9 +225,24 @@ def find(program: str, package: str | None = None) -> str:
     if found := shutil.which(program, path=path):
         return found
     if there := shutil.which(program, os.F_OK, path):
-        raise ProgramMissing("program_not_executable", path=shlex.quote(there))
+        raise ProgramMissing(
+            english(
+                "program_not_executable",
+                "{path} is there but may not be run: make it executable with `sudo chmod +x "
+                "{path}`",
+            ),
+            path=shlex.quote(there),
+        )
     if package:
-        raise ProgramMissing("program_missing", program=program, package=package)
+        raise ProgramMissing(
+            english(
+                "program_missing",
+                "{program} is not installed: install it with `sudo apt install {package}` (in a "
+                "checkout `sudo make tools` installs all of them)",
+            ),
+            program=program,
+            package=package,
+        )
     raise ProgramMissing("program_not_on_path", program=program)
 
 
@@ -408,7 +434,10 @@ def start(
             "command.start belongs to the main thread: the parent-death signal follows the thread"
         )
     if deadline.passed():
-        raise CommandError("out_of_time", program=argv[0])
+        raise CommandError(
+            english("out_of_time", "{program} was not started: its time was over before it began"),
+            program=argv[0],
+        )
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Inherited from a careless parent: the kernel would discard exit codes, and Python would
         # report 0 for each.
@@ -431,7 +460,11 @@ def start(
             )
     except OSError as error:
         why = f"{error.strerror} ({error.filename})"
-        raise CommandError("program_not_started", program=argv[0], why=why) from error
+        raise CommandError(
+            english("program_not_started", "{program} could not be started: {why}"),
+            program=argv[0],
+            why=why,
+        ) from error
     except ValueError as error:
         raise CommandError("program_not_started", program=repr(argv[0]), why=str(error)) from error
     assert process.stdout is not None

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 
 # psutil has one root for all threads. Reentrant, because a signal handler may read the table too.
 _ROOT = threading.RLock()
@@ -103,6 +103,11 @@ def sweep(run_id: str, root: Path = Path("/"), session: str | None = None) -> tu
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
     return tuple(
-        Message("undying_process" if pid in family else "process", {"command": line, "pid": pid})
+        Message(
+            english("undying_process", "{command} (process {pid}, which does not die)")
+            if pid in family
+            else "process",
+            {"command": line, "pid": pid},
+        )
         for pid, line in met.items()
     )

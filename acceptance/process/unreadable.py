@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from acceptance.core import plain_text
-from acceptance.core.message import Message, Text, Value
+from acceptance.core.message import Message, Text, Value, english
 from acceptance.core.plain_text import quote
 from acceptance.core.regular_file import MIB
 from acceptance.wording.errors import WordedError
@@ -25,7 +25,12 @@ class UnreadableOutput(WordedError):
 
     def __init__(self, tool: str, line: str, why: Text) -> None:
         quoted = quote(line) if line.strip() else None
-        super().__init__("output_unreadable", tool=tool, why=why, line=quoted)
+        super().__init__(
+            english("output_unreadable", "{tool}: {why}[: '{line}']"),
+            tool=tool,
+            why=why,
+            line=quoted,
+        )
 
 
 class OutputTooLong(UnreadableOutput):
@@ -41,11 +46,26 @@ def require_bounded(text: str) -> None:
         return
     count = 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
     if count > MOST_LINES:
-        raise OutputTooLong("output_of_many_lines", count=count, most=MOST_LINES)
+        raise OutputTooLong(
+            english(
+                "output_of_many_lines",
+                "the text has {count} lines, and at most {most} are read: give the part that "
+                "matters",
+            ),
+            count=count,
+            most=MOST_LINES,
+        )
     for at, line in enumerate(plain_text.raw_lines(text), start=1):
         if len(line) > LONGEST_LINE:
             place = {"line": at, "length": len(line), "most": LONGEST_LINE}
-            raise OutputTooLong("output_line_too_long", **place)
+            raise OutputTooLong(
+                english(
+                    "output_line_too_long",
+                    "line {line} is {length} characters long, and at most {most} are read: give "
+                    "the program's own output",
+                ),
+                **place,
+            )
 
 
 def number(tool: str, line: str, digits: str) -> float:
@@ -58,5 +78,7 @@ def number(tool: str, line: str, digits: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UnreadableOutput(tool, line, Message("number_unread"))
+        raise UnreadableOutput(
+            tool, line, Message(english("number_unread", "a number cannot be read"))
+        )
     return value

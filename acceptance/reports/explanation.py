@@ -17,7 +17,7 @@ from acceptance.core import plain_text
 from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.finding import RUN, Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Message, Quantity, Range, Value, known
+from acceptance.core.message import Message, Quantity, Range, Value, english, known
 from acceptance.core.parts import MACHINE, SYSTEM
 from acceptance.diagnosis import causes, symptom
 from acceptance.diagnosis.gravity import by_gravity
@@ -320,7 +320,11 @@ class Headline:
         """The cause in words."""
         if self.cause is None:
             return None
-        code = "headline_measured" if self.measured else "headline_cause"
+        code = (
+            english("headline_measured", "cause, by this run's own measurements: {cause}")
+            if self.measured
+            else english("headline_cause", "likely cause: {cause}")
+        )
         return words.message(Message(code, {"cause": self.cause}), language)
 
     def line(self, language: Language = ENGLISH) -> str:
@@ -330,7 +334,18 @@ class Headline:
     def to_do(self, language: Language = ENGLISH) -> str:
         """The sentence, and what to do: for a reader who sees nothing else of the run."""
         values = known(text=self.text, why=self.why(language), next=self.next, action=self.action)
-        return one_line(words.message(Message("headline_to_do", values), language))
+        return one_line(
+            words.message(
+                Message(
+                    english(
+                        "headline_to_do",
+                        "{text}[; {why}][; what to do: {action}][; next: `{next}`]",
+                    ),
+                    values,
+                ),
+                language,
+            )
+        )
 
 
 def of_run(run: Run, language: Language = ENGLISH) -> Headline | None:
@@ -382,14 +397,25 @@ def headline(
     what, figure = _what(first, lesson, text, language)
     did = _SUBJECT.match(what) if "part" in about else None
     if did is not None:
-        code = "headline_part_did"
+        code = english(
+            "headline_part_did",
+            "{part}[ (serial number {serial})][ ({uuid})] {what}[ in {check}][, in {apart}][ "
+            "({figure})]",
+        )
         what = what[did.end() :]
         if _LONG.search(what) and "check" in about:
             about["apart"] = about.pop("check")
     elif "part" in about:
-        code = "headline_of_part"
+        code = english(
+            "headline_of_part",
+            "{part}[ (serial number {serial})][ ({uuid})][ in {check}]: {what}[ ({figure})]",
+        )
     else:
-        code = "headline_of_check" if "check" in about else "headline_of_run"
+        code = (
+            english("headline_of_check", "{check}: {what}[ ({figure})]")
+            if "check" in about
+            else english("headline_of_run", "{what}[ ({figure})]")
+        )
     values = {**about, **known(what=what, figure=figure)}
     sentence = one_line(words.message(Message(code, values), language))
     part = values.get("part")
@@ -425,7 +451,7 @@ def _figure(finding: Finding) -> Message | None:
             "measured": measured,
             "limit": limit,
         }
-        return Message("headline_figure", about)
+        return Message(english("headline_figure", "{measurement} {measured}, limit {limit}"), about)
     return Message("trouble", {"text": event}) if isinstance(event, str) else None
 
 

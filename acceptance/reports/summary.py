@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acceptance.core.finding import Finding, Waiver
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.plan import SITE, Due, Plan, Reduction, reductions_message
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import CheckResult, Judgement, Verdict, covers
@@ -272,7 +272,10 @@ def stale_waivers(verdict: Verdict) -> tuple[Message, ...]:
 
 def _stale(waiver: Waiver) -> Message:
     what, about = waiver.measurement or waiver.skip or "", known(component=waiver.component)
-    return Message("stale_waiver", {"what": what, "reason": waiver.reason, **about})
+    return Message(
+        english("stale_waiver", "{what}[ on {component}]: {reason}"),
+        {"what": what, "reason": waiver.reason, **about},
+    )
 
 
 def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from acceptance.core import message
 from acceptance.core.finding import Finding, Waiver
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Unmeasured, Values
+from acceptance.core.message import Message, Unmeasured, Values, english
 from acceptance.core.plan import LimitSet, Session
 from acceptance.core.record import Declared, Fact, Outcome, Postponed
 from acceptance.core.verdict import EXIT_CODES, CheckResult, Judgement, Verdict, VerdictWord
@@ -795,13 +795,32 @@ def read(content: bytes) -> File:
     agrees = code == EXIT_CODES[found.verdict] and rules[found.verdict]
     shortened = found.shortened is UNSET or found.scope == "partial"
     if not agrees or (found.checks and not planned) or not shortened:
-        raise UnreadableVerdict("verdict_contradicts", verdict=found.verdict, code=code)
+        raise UnreadableVerdict(
+            english(
+                "verdict_contradicts",
+                "contradicts itself: its reasons or its exit code {code} do not go with {verdict}",
+            ),
+            verdict=found.verdict,
+            code=code,
+        )
     for check in found.checks:
         for figure in check.measurements:
             if figure.value is not UNSET and not math.isfinite(figure.value):
-                raise UnreadableVerdict("verdict_not_finite", measurement=figure.measurement)
+                raise UnreadableVerdict(
+                    english(
+                        "verdict_not_finite",
+                        "contradicts itself: {measurement} is no finite number",
+                    ),
+                    measurement=figure.measurement,
+                )
         if found.verdict == "PASS" and not _is_passed(check):
-            raise UnreadableVerdict("verdict_check_not_passed", check=check.id)
+            raise UnreadableVerdict(
+                english(
+                    "verdict_check_not_passed",
+                    "contradicts itself: it is a PASS, and by its own values {check} did not pass",
+                ),
+                check=check.id,
+            )
     return found
 
 
@@ -829,16 +848,32 @@ def _unreadable(content: bytes, error: Exception) -> UnreadableVerdict:
     except (ValueError, RecursionError):
         return UnreadableVerdict("no_verdict", why=str(error))
     if schema > SCHEMA:
-        return UnreadableVerdict("verdict_newer", found=schema, known=SCHEMA)
+        return UnreadableVerdict(
+            english(
+                "verdict_newer",
+                "is written in format {found}, newer than this rigproof reads ({known}): install "
+                "a newer rigproof",
+            ),
+            found=schema,
+            known=SCHEMA,
+        )
     if schema < SCHEMA:
-        return UnreadableVerdict("verdict_older", found=schema, known=SCHEMA)
+        return UnreadableVerdict(
+            english(
+                "verdict_older",
+                "is written in format {found}, older than this rigproof reads ({known}): "
+                "`rigproof report RUN_DIR` writes it anew",
+            ),
+            found=schema,
+            known=SCHEMA,
+        )
     return UnreadableVerdict("no_verdict", why=str(error))
 
 
 def unreadable(run_id: str, reason: Message | str) -> bytes:
     """The file of a run whose journal holds no plan: only the reason is known."""
     text = words.text(reason)
-    refusal = Row("run", text, "unreadable", {"text": text})
+    refusal = Row("run", text, english("unreadable", "{text}"), {"text": text})
     content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (refusal,), (), (), (), (), (), {})
     finding = Finding("error", "run", refusal.code, refusal.values)
     found = explanation.headline(finding, None, text, Locations({}), 0)

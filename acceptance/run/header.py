@@ -13,7 +13,7 @@ import msgspec
 
 from acceptance.core import regular_file
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.plan import LimitSet
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, provenance
@@ -48,7 +48,14 @@ class SelftestRecord(msgspec.Struct, frozen=True):
             alarms=self.alarms,
             clean=self.clean_runs,
         )
-        return Message("selftest_score", {"utc": self.utc, "kind": self.kind, **score})
+        return Message(
+            english(
+                "selftest_score",
+                "{utc} ({kind}): {caught} of {faults} faults caught[ ({missed} MISSED)], {alarms} "
+                "false alarms in {clean} clean runs",
+            ),
+            {"utc": self.utc, "kind": self.kind, **score},
+        )
 
 
 def last_selftest(out: Path, package_digest: str, machine_id: str) -> Message:
@@ -63,10 +70,27 @@ def last_selftest(out: Path, package_digest: str, machine_id: str) -> Message:
             regular_file.read(path, regular_file.SMALL_RECORD), type=SelftestRecord
         )
     except FileNotFoundError:
-        return Message("selftest_never")
+        return Message(
+            english(
+                "selftest_never",
+                "not run on this machine with this build: `make selftest` in a checkout shows "
+                "what it catches[; the last one here, of another build or machine, was {last}]",
+            )
+        )
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else Message("it_is_damaged")
-        return Message("selftest_unreadable", known(path=str(path), reason=reason))
+        reason = (
+            error.strerror
+            if isinstance(error, OSError)
+            else Message(english("it_is_damaged", "it is damaged"))
+        )
+        return Message(
+            english(
+                "selftest_unreadable",
+                "its record {path} cannot be read[ ({reason})]: run `make selftest` in a checkout "
+                "again",
+            ),
+            known(path=str(path), reason=reason),
+        )
     if (record.package_digest, record.machine_id) != (package_digest, machine_id):
         return Message("selftest_never", {"last": record.utc})
     return record.score

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.record import Postponed, RunEnded
 from acceptance.journal import reader, seal, segment
 from acceptance.journal import run as journal_run
@@ -55,8 +55,17 @@ def busy_reason(error: lock.MachineBusy) -> Message:
     The time is given as far as clocks allow.
     """
     if error.held_s < 0:
-        return Message("busy_for_unknown_time", {"what": error.message})
-    return Message("busy_for", {"what": error.message, "hours": f"{error.held_s / 3600:.1f}"})
+        return Message(
+            english(
+                "busy_for_unknown_time",
+                "{what}; for how long cannot be told, because the clock was set back meanwhile",
+            ),
+            {"what": error.message},
+        )
+    return Message(
+        english("busy_for", "{what}; it has had it for {hours} h"),
+        {"what": error.message, "hours": f"{error.held_s / 3600:.1f}"},
+    )
 
 
 def postpone(
@@ -91,13 +100,27 @@ def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterato
         computing = readiness.compute_processes_of(traits)
         yield from (
             Message(
-                "computes_on_gpu", {"gpu": str(gpu.name), "process": readiness.process_name(one)}
+                english("computes_on_gpu", "{gpu}: {process} computes on it"),
+                {"gpu": str(gpu.name), "process": readiness.process_name(one)},
             )
             for one in computing
         )
         if traits.utilisation is not None:
             if traits.utilisation > most_use and not computing:
                 values = {"gpu": str(gpu.name), "use": f"{traits.utilisation:.0%}"}
-                yield Message("gpu_used_by_unnamed", values)
+                yield Message(
+                    english(
+                        "gpu_used_by_unnamed",
+                        "{gpu}: {use} in use by a process that the driver does not name",
+                    ),
+                    values,
+                )
         elif traits.compute_processes is None:
-            yield Message("gpu_use_untold", {"gpu": str(gpu.name)})
+            yield Message(
+                english(
+                    "gpu_use_untold",
+                    "{gpu}: its driver tells neither which processes compute on it nor how much "
+                    "it is in use",
+                ),
+                {"gpu": str(gpu.name)},
+            )

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from acceptance.core.evidence import Sample
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Component
 from acceptance.core.record import Entry, Event, ForeignProcess
 from acceptance.expect.sensor_range import THROUGHPUT
@@ -60,7 +60,9 @@ class LiveFeed:
                 self._view(entry)
             except Exception as error:  # noqa: BLE001 - whatever a view does, the run goes on
                 why = f"{type(error).__name__}: {error}"
-                self.failure = Message("view_failed", {"why": why})
+                self.failure = Message(
+                    english("view_failed", "the view of the run failed ({why})"), {"why": why}
+                )
 
     def poll(self, *, last: bool = False) -> None:
         """Pass on the watch's new records, at most once a second.

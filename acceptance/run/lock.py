@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message, UserError, known
+from acceptance.core.message import Message, UserError, english, known
 from acceptance.wording.errors import WordedUserError
 
 NAME = "run/lock/rigproof.lock"
@@ -32,7 +32,14 @@ class MachineBusy(WordedUserError):
     """
 
     def __init__(self, holder: Message | None, held_s: float) -> None:
-        super().__init__("machine_busy", holder=holder)
+        super().__init__(
+            english(
+                "machine_busy",
+                "another rigproof run has this machine[ ({holder})]: two loads at once would "
+                "spoil both; wait for it or stop it",
+            ),
+            holder=holder,
+        )
         self.held_s = held_s
 
 
@@ -103,7 +110,9 @@ class MachineLock:
         if holder is None:
             return MachineBusy(None, held_s)
         values = known(pid=holder.pid, run_dir=holder.run_dir)
-        return MachineBusy(Message("lock_holder", values), held_s)
+        return MachineBusy(
+            Message(english("lock_holder", "process {pid}[, writing to {run_dir}]"), values), held_s
+        )
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file, repeat
 from acceptance.core.evidence import Scratch, ToolRan
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, english
 from acceptance.core.record import CheckEnded, Entry, Measured, Stopped
 from acceptance.journal.run import Run
 from acceptance.loads.protocol import salvage
@@ -151,7 +151,10 @@ def _check(
     found = [
         *recorded.unread,
         *(
-            Message("log_tells_fault", {**about, "why": why})
+            Message(
+                english("log_tells_fault", "{check} passed, but its log shows a fault: {why}"),
+                {**about, "why": why},
+            )
             for one in recorded.programs
             if "pass" in recorded.outcomes and (why := _fault(one)) is not None
         ),
@@ -160,12 +163,35 @@ def _check(
         return 0, found
     if name not in again:
         unknown = any(_is_load(one) or _tool(one) for one in recorded.programs)
-        return 0, [*([Message("log_of_unknown", about)] if unknown else []), *found]
+        return 0, [
+            *(
+                [
+                    Message(
+                        english(
+                            "log_of_unknown",
+                            "{check}: how its values are made of its logs is not known to this "
+                            "version",
+                        ),
+                        about,
+                    )
+                ]
+                if unknown
+                else []
+            ),
+            *found,
+        ]
     if not recorded.programs:
-        return 0, [Message("log_none", about)] if recorded.journal else []
+        return 0, [
+            Message(english("log_none", "{check}: no output of its programs was kept"), about)
+        ] if recorded.journal else []
     reading = again[name]
     if reading.trouble is not None:
-        found.append(Message("log_proves_nothing", {**about, "why": reading.trouble}))
+        found.append(
+            Message(
+                english("log_proves_nothing", "{check}: its logs prove nothing: {why}"),
+                {**about, "why": reading.trouble},
+            )
+        )
     journalled, logged = _by_figure(recorded.journal), _by_figure(reading.measured)
     compared = sum(len(values) for figure, values in journalled.items() if figure in logged)
     for figure in dict.fromkeys((*journalled, *logged)):
@@ -215,11 +241,32 @@ def _differences(
     strange, left_out = _without(journalled, logged), _without(logged, journalled)
     if strange and left_out:
         values = {"journal": _listed(strange), "log": _listed(left_out)}
-        yield Message("log_differs", {**about, **values})
+        yield Message(
+            english(
+                "log_differs",
+                "{check}: the journal has {measurement} = {journal} on {component}, but its log "
+                "has {log}",
+            ),
+            {**about, **values},
+        )
     elif strange:
-        yield Message("log_lacks", {**about, "journal": _listed(strange)})
+        yield Message(
+            english(
+                "log_lacks",
+                "{check}: the journal has {measurement} = {journal} on {component}, and its log "
+                "does not tell it",
+            ),
+            {**about, "journal": _listed(strange)},
+        )
     elif left_out:
-        yield Message("log_tells_more", {**about, "log": _listed(left_out)})
+        yield Message(
+            english(
+                "log_tells_more",
+                "{check}: the log has {measurement} = {log} on {component}, which is not in the "
+                "journal",
+            ),
+            {**about, "log": _listed(left_out)},
+        )
 
 
 def _without(values: Sequence[float], others: Sequence[float]) -> list[float]:
@@ -244,10 +291,22 @@ def _text(folder: Path, check: str, name: str) -> str:
     try:
         # A journal may name any file; only those of the run are read.
         if not path.resolve().is_relative_to(folder.resolve()):
-            raise WordedError("log_elsewhere", check=check, log=name)
+            raise WordedError(
+                english(
+                    "log_elsewhere",
+                    "{check}: {log} is not in the folder of the run and was not read",
+                ),
+                check=check,
+                log=name,
+            )
         return regular_file.read(path, regular_file.RECORDING).decode("utf-8", "replace")
     except OSError as error:
         why = error.strerror or str(error)
-        raise WordedError("log_unread", check=check, log=name, why=why) from error
+        raise WordedError(
+            english("log_unread", "{check}: {log} cannot be read: {why}"),
+            check=check,
+            log=name,
+            why=why,
+        ) from error
     except (RuntimeError, ValueError) as error:  # a loop of links, a NUL in the name
         raise WordedError("log_unread", check=check, log=name, why=str(error)) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, english
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan, PlannedCheck, matches_patterns
 from acceptance.observe import dmi, smart
@@ -64,11 +64,22 @@ def find(plan: Plan, *, in_place: bool) -> Iterator[Message]:
         if why is not None and package is None:
             of_image[program] = needed
         elif why is not None:
-            yield Message("needed_by", {"why": why, "checks": Listed(needed)})
+            yield Message(
+                english("needed_by", "{why} (needed by {checks})"),
+                {"why": why, "checks": Listed(needed)},
+            )
     if of_image:
         every = tuple(dict.fromkeys(check for needed in of_image.values() for check in needed))
         programs = Listed(tuple(of_image))
-        told = Message("programs_of_image", {"programs": programs, "install": WITH_TORCH})
+        told = Message(
+            english(
+                "programs_of_image",
+                "not installed here: {programs}: the container has them (`sudo apt install "
+                "docker.io`; in a checkout `sudo make engine`); without it put them on PATH; "
+                "torch comes with `{install}`, installed in place of rigproof",
+            ),
+            {"programs": programs, "install": WITH_TORCH},
+        )
         yield Message("needed_by", {"why": told, "checks": Listed(every)})
 
 
@@ -85,7 +96,14 @@ def _why_missing(program: str, package: str | None) -> Text | None:
     """That a program is missing, with how to get its package; None where it is here."""
     if program == TORCH:
         there = importlib.util.find_spec(TORCH) is not None
-        return None if there else Message("program_not_on_path", {"program": program})
+        return (
+            None
+            if there
+            else Message(
+                english("program_not_on_path", "{program} is not installed: put it on PATH"),
+                {"program": program},
+            )
+        )
     try:
         command.find(program, package)
     except command.ProgramMissing as missing:

@@ -21,7 +21,16 @@ from acceptance import resources
 from acceptance.core import message, parts
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.message import Listed, Message, SetupError, Text, UserError, Values
+from acceptance.core.message import (
+    Listed,
+    Message,
+    SetupError,
+    Text,
+    UserError,
+    Values,
+    english,
+    plural,
+)
 from acceptance.core.parts import Component, Core, parse
 from acceptance.core.plan import SITE, LimitSet, Plan, Reduction, SiteSheet, matches_patterns
 from acceptance.core.record import Note
@@ -88,7 +97,14 @@ ROOM = MIB  # bytes: many times what collecting writes
 
 # Not judged in a virtual machine: a healthy 16-core VM showed 0.89 to 1.05.
 CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
-VIRTUAL_CORES = Message("cores_shared", {"key": "[[limit]]"})
+VIRTUAL_CORES = Message(
+    english(
+        "cores_shared",
+        "virtual CPUs share their cores with other guests: a {key} in the machine file judges "
+        "them all the same",
+    ),
+    {"key": "[[limit]]"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +367,11 @@ def book(
         defaults = defaults.after(replace(one, origin=limit_book.SITE) for one in own)
     if inventory.cpu.virtualised:
         defaults = defaults.after(
-            Override(name, Message("virtual_machine"), unlimited=VIRTUAL_CORES)
+            Override(
+                name,
+                Message(english("virtual_machine", "virtual machine")),
+                unlimited=VIRTUAL_CORES,
+            )
             for name in CORE_RATIOS
         )
     defaults = defaults.after(gpu_limits.overrides(inventory, names, declared, models))
@@ -407,9 +427,28 @@ def memory_untested(
         "total": f"{known(inventory.memory.total_bytes) / GIB:.1f}",
     }
     if filled_gib >= whole_gib:
-        return [Message("memory_untested", sizes)]
+        return [
+            Message(
+                english(
+                    "memory_untested",
+                    "RAM beyond the {filled} GiB that the memory test fills: {share} of the "
+                    "{free} GiB that are free, of {total} GiB",
+                ),
+                sizes,
+            )
+        ]
     more = {"whole": f"{whole_gib:.1f}", "fill": duration(fill_s * whole_gib)}
-    return [Message("memory_untested_but_in_soak", sizes | more)]
+    return [
+        Message(
+            english(
+                "memory_untested_but_in_soak",
+                "RAM beyond the {filled} GiB that the memory test fills: {share} of the {free} "
+                "GiB that are free, of {total} GiB; `--profile soak` fills {whole} GiB, and "
+                "filling takes about {fill}",
+            ),
+            sizes | more,
+        )
+    ]
 
 
 def memory_gap(
@@ -423,7 +462,16 @@ def memory_gap(
     if filled_gib >= min(least_gib, chosen.memory_gib_max or float("inf")):
         return []
     sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total:.1f}"}
-    return [Message("memory_taken", sizes)]
+    return [
+        Message(
+            english(
+                "memory_taken",
+                "memory: only {filled} of {total} GiB can be filled: end what holds the rest "
+                "(`free -h`), or hugepages",
+            ),
+            sizes,
+        )
+    ]
 
 
 def reductions(
@@ -538,17 +586,33 @@ def power_notes(
     for index in range(components.gpu_count(declared, inventory)):
         traits = cards.get(parts.Gpu(index))
         limits.append((str(parts.Gpu(index)), traits.power_limit_w if traits else None))
-    limits.append((Message("the_processors"), declared.cpu.watts or cpu_limit_w))
+    limits.append(
+        (Message(english("the_processors", "the processors")), declared.cpu.watts or cpu_limit_w)
+    )
     told = [(what, watts) for what, watts in limits if watts is not None]
     unknown = tuple(what for what, watts in limits if watts is None)
     total = sum(watts for _, watts in told)
     if not told:
         about: Values = {"supply": declared.psu.watts, "file": file, "unknown": Listed(unknown)}
-        return (Note(Message("power_limits_unknown", about)),)
+        return (
+            Note(
+                Message(
+                    english(
+                        "power_limits_unknown",
+                        "none of the power limits is known ({unknown}), so none is compared with "
+                        "the {supply} W that {file} declares for the power supply",
+                    ),
+                    about,
+                )
+            ),
+        )
     values = message.known(
         parts=Listed(
             tuple(
-                Message("watts_of", {"what": what, "watts": f"{watts:g}"}) for what, watts in told
+                Message(
+                    english("watts_of", "{what} ({watts} W)"), {"what": what, "watts": f"{watts:g}"}
+                )
+                for what, watts in told
             )
         ),
         total=f"{total:g}",
@@ -556,7 +620,22 @@ def power_notes(
         file=file,
         unknown=Listed(unknown) if unknown else None,
     )
-    code = "power_above_supply" if total > declared.psu.watts else "power_of_supply"
+    code = (
+        english(
+            "power_above_supply",
+            "the power limits of {parts} add up to {total} W, more than the {supply} W that "
+            "{file} declares for the power supply[; not known and not in the sum: {unknown}]: "
+            "under full load it may switch the machine off: lower the limits of the GPUs (`sudo "
+            "nvidia-smi -pl WATTS`), or fit a larger supply",
+        )
+        if total > declared.psu.watts
+        else english(
+            "power_of_supply",
+            "the power limits of {parts} add up to {total} W of the {supply} W that {file} "
+            "declares for the power supply[; not known and not in the sum: {unknown}]; board, "
+            "RAM, disks and fans draw power too",
+        )
+    )
     return (Note(Message(code, values)),)
 
 
@@ -574,8 +653,18 @@ def channels_untold(declared: Machine | None, inventory: Inventory) -> list[Mess
         return []
     why: Text = Message("virtual_machine")
     if not inventory.cpu.virtualised:
-        why = inventory.memory.dimms_unread or Message("slots_without_channel")
-    return [Message("channels_not_compared", {"why": why})]
+        why = inventory.memory.dimms_unread or Message(
+            english("slots_without_channel", "the firmware does not name the channels of its slots")
+        )
+    return [
+        Message(
+            english(
+                "channels_not_compared",
+                "the declared memory channels are not compared with the machine: {why}",
+            ),
+            {"why": why},
+        )
+    ]
 
 
 def without_places(declared: Machine | None, inventory: Inventory) -> Machine | None:
@@ -619,7 +708,15 @@ def _of_some_gpus(pattern: str | None, count: int) -> bool:
 
 def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list[Message]:
     """What is not run because these GPUs are missing."""
-    return [Message("gpus_not_run", {"why": why})] if missing else []
+    return (
+        [
+            Message(
+                english("gpus_not_run", "missing GPUs, but for their presence: {why}"), {"why": why}
+            )
+        ]
+        if missing
+        else []
+    )
 
 
 def _asks_for_power(only: Sequence[str]) -> bool:
@@ -643,9 +740,27 @@ def power_steps(
     if wanted is None or not gpus:
         return {}, []
     if declared is not None and not declared.power.pulses:
-        return {}, [Message("power_pulses_declared_off")]
+        return {}, [
+            Message(
+                english(
+                    "power_pulses_declared_off",
+                    "faults that show when full load comes and goes: pulses = false in the "
+                    "machine file leaves the power steps out",
+                )
+            )
+        ]
     if job is not None and not asked:
-        return {}, [Message("power_pulses_in_job", {"variable": job})]
+        return {}, [
+            Message(
+                english(
+                    "power_pulses_in_job",
+                    "faults that show when full load comes and goes: this is a scheduler's job "
+                    "({variable} is set), whose supply others share; `--only power` runs the "
+                    "power steps all the same",
+                ),
+                {"variable": job},
+            )
+        ]
     steps = selection.due(wanted, len(gpus))
     return {
         name.replace(".", "_"): selection.total_s({name: own}) for name, own in steps.items()
@@ -666,7 +781,15 @@ def find_scratches(
         return scratch.find(named, options.profile, options.out, options.root), []
     except scratch.ScratchError as error:
         if not named or options.machine_file is None:
-            return (), [Message("storage_without_scratch", {"why": error.message})]
+            return (), [
+                Message(
+                    english(
+                        "storage_without_scratch",
+                        "the speed of the disks, and what they give back: {why}",
+                    ),
+                    {"why": error.message},
+                )
+            ]
         place = ("scratch", error.index, "path")
         raise machine_file.key_error(options.machine_file, place, str(error)) from error
 
@@ -690,7 +813,18 @@ def asks_for_gpus(
 def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Message]:
     """That a profile whose loads are all of GPUs loads nothing here, where there is none."""
     alone = all(work_of(load).gpus for load in chosen.seconds)
-    return [Message("no_training_without_gpu")] if alone and not names else []
+    return (
+        [
+            Message(
+                english(
+                    "no_training_without_gpu",
+                    "training: there is no GPU, so this profile loads nothing here",
+                )
+            )
+        ]
+        if alone and not names
+        else []
+    )
 
 
 def prepare(options: Options) -> PreparedRun:
@@ -709,7 +843,15 @@ def prepare(options: Options) -> PreparedRun:
         subject.declared, inputs.options, subject.names, inputs.environment
     )
     if power_s and seen.inventory.cpu.virtualised:
-        power_off.append(Message("power_faults_hidden"))
+        power_off.append(
+            Message(
+                english(
+                    "power_faults_hidden",
+                    "what the host sees of a power step: in a virtual machine its Xids, bus "
+                    "errors and power events are hidden",
+                )
+            )
+        )
     request = _request(inputs, subject, power_s)
     machine = _machine(inputs, subject, request, power_off)
     plan = _build(inputs, answer.digest, subject, machine, request)
@@ -909,12 +1051,29 @@ def _components(inputs: Inputs, subject: Subject) -> tuple[_Classes, _Classes, l
     any_profile = components.any_profile(classes, inventory, seen.scratches)
     not_compared = []
     if subject.declared != inputs.declared:
-        not_compared.append(Message("gpu_tables_not_compared"))
+        not_compared.append(
+            Message(
+                english(
+                    "gpu_tables_not_compared",
+                    "what the machine file declares of single GPUs and of pairs is not compared, "
+                    "and its limits and waivers of them do not count: fewer GPUs are on the bus "
+                    "than declared, so their numbers name others",
+                )
+            )
+        )
     every = gpu_selection.names((), cards, components.gpu_count(inputs.declared, inventory))
     if classes["gpu-nvlink"] and missing_gpus(inventory, every):
         # Links to a missing GPU are down, also those of one that is not under test.
         classes["gpu-nvlink"] = ()
-        not_compared.append(Message("nvlinks_not_compared"))
+        not_compared.append(
+            Message(
+                english(
+                    "nvlinks_not_compared",
+                    "how many NVLinks are up is not compared: a GPU is missing, and links to it "
+                    "are down for no other reason",
+                )
+            )
+        )
     return classes, any_profile, not_compared
 
 
@@ -969,12 +1128,39 @@ def _notes(
     yield from power_notes(declared, inputs.file, seen.inventory, seen.cpu_limit_w)
     yield from channel_notes(declared, seen.inventory)
     if options.burn_s is not None and profile.BURN not in inputs.profile.seconds:
-        yield Note(Message("profile_without_burn", {"profile": options.profile}))
+        yield Note(
+            Message(
+                english(
+                    "profile_without_burn",
+                    "the profile {profile} has no burn, so --burn (BURN= in make) changes nothing",
+                ),
+                {"profile": options.profile},
+            )
+        )
     if inputs.site is not None and (n := len(plan.share(SITE))):
         folder = str(inputs.site.folder.path)
-        yield Note(Message("site_checks_run", {"folder": folder, "n": n}))
+        yield Note(
+            Message(
+                plural(
+                    "site_checks_run",
+                    "{n} check of the site's own is part of this run: {folder}",
+                    "{n} checks of the site's own are part of this run: {folder}",
+                ),
+                {"folder": folder, "n": n},
+            )
+        )
     if subject.job is not None:
-        yield Note(Message("job_shares_node", {"job": subject.job.id}))
+        yield Note(
+            Message(
+                english(
+                    "job_shares_node",
+                    "Slurm job {job} is not known to have this node to itself: the run is "
+                    "partial, and no acceptance of the machine; submit it with `rigproof fleet "
+                    "submit --slurm`, or with --exclusive",
+                ),
+                {"job": subject.job.id},
+            )
+        )
     if declared and declared.scratch:
         yield from map(Note, scratch.unmounted(seen.scratches))
     if not options.as_declared:
@@ -1005,10 +1191,36 @@ def _alarm(
     # a layer that shares GPUs out ends the run by an error
     if not machine.shortfalls or not _shows_presence(plan) or paravirtualised(inventory):
         return ()
-    then = Message("host_is_tested" if not plan.gpus else "rest_is_tested")
+    then = Message(
+        english(
+            "host_is_tested",
+            "without a GPU only processor, RAM, disks and network are tested (--fail-fast, with "
+            "make FAIL_FAST=1, stops the run instead)",
+        )
+        if not plan.gpus
+        else english(
+            "rest_is_tested",
+            "everything else is tested all the same (--fail-fast, with make FAIL_FAST=1, stops "
+            "the run instead)",
+        )
+    )
     if preflight.stops_at_the_gate(plan, inventory, fail_fast=fail_fast):
-        then = Message("run_stops_at_fail" if fail_fast else "run_stops_at_gate")
-    missing = Message("gpus_missing", {"why": machine.shortfalls, "then": then})
+        then = Message(
+            english(
+                "run_stops_at_fail",
+                "the run stops at the first check that fails (--fail-fast, with make FAIL_FAST=1)",
+            )
+            if fail_fast
+            else english(
+                "run_stops_at_gate",
+                "the run stops before any load, because the GPUs that are there are not set up to "
+                "be tested",
+            )
+        )
+    missing = Message(
+        english("gpus_missing", "{why}, so the verdict will be FAIL; {then}"),
+        {"why": machine.shortfalls, "then": then},
+    )
     return (missing, *(layer.message for layer in presence(inventory)))
 
 

@@ -19,7 +19,7 @@ from acceptance import resources
 from acceptance.baseline import changes as baseline_changes
 from acceptance.baseline import facts
 from acceptance.core.machine_facts import KnownChange, MachineFacts
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, LimitSet, Plan
 from acceptance.core.record import Note, Postponed
@@ -60,7 +60,14 @@ class RecalledPlan:
         """
         if isinstance(self.put_off, HistoryError):
             why = self.put_off.message
-            raise HistoryError("skipped_nights_unknown", why=why) from self.put_off
+            raise HistoryError(
+                english(
+                    "skipped_nights_unknown",
+                    "{why} (the machine is in use, so nothing was run, and nights skipped in a "
+                    "row cannot be counted)",
+                ),
+                why=why,
+            ) from self.put_off
         return Postponed(users, self.put_off + 1, most)
 
     def postpone_later(self, most: int) -> Callable[[tuple[Text, ...]], Postponed] | None:
@@ -99,7 +106,15 @@ class HistoryRecall:
             baseline = baseline_file.read(self._out, self._machine_id)
             accepted = baseline.certificate if baseline else None
         except HistoryError as error:
-            gaps.append(Message("changes_unknown", {"why": error.message}))
+            gaps.append(
+                Message(
+                    english(
+                        "changes_unknown",
+                        "changes since the machine was accepted are not known: {why}",
+                    ),
+                    {"why": error.message},
+                )
+            )
         looks: Mapping[PartMeasurement, tuple[NightValue, ...]] = {}
         known: tuple[KnownChange, ...] = ()
         times: tuple[RunTimes, ...] = ()
@@ -119,10 +134,36 @@ class HistoryRecall:
                 after, by_clock = _accepted_at(recorded, accepted.machine)
                 # no night would count until then
                 if by_clock and night.day_of(accepted.machine.utc) > today:
-                    why = Message("yet_to_come", {"run": by_clock})
-                    gaps.append(Message("nightly_changes_unknown", {"why": why}))
+                    why = Message(
+                        english(
+                            "yet_to_come",
+                            "{run}, which is yet to come: set the clock right, or accept a run "
+                            "that passed with `rigproof baseline accept RUN --replace`",
+                        ),
+                        {"run": by_clock},
+                    )
+                    gaps.append(
+                        Message(
+                            english(
+                                "nightly_changes_unknown",
+                                "changes from night to night are not known: {why}",
+                            ),
+                            {"why": why},
+                        )
+                    )
                 elif by_clock and recorded:
-                    notes.append(Note(Message("nights_by_clock", {"run": by_clock})))
+                    notes.append(
+                        Note(
+                            Message(
+                                english(
+                                    "nights_by_clock",
+                                    "{run}: which nights came after it is known only by their "
+                                    "clock",
+                                ),
+                                {"run": by_clock},
+                            )
+                        )
+                    )
                 known = queries.known_changes(recorded, accepted.machine.run_id)
             values = partial(
                 queries.night_values, recorded, after=after, first=rules.recent, last=rules.known
@@ -140,7 +181,14 @@ class HistoryRecall:
             if accepted is not None:
                 gaps.append(Message("nightly_changes_unknown", {"why": error.message}))
             else:
-                notes.append(Note(Message("not_remembered", {"why": error.message})))
+                notes.append(
+                    Note(
+                        Message(
+                            english("not_remembered", "this run is not remembered: {why}"),
+                            {"why": error.message},
+                        )
+                    )
+                )
         notes += _other_limits(prepared.limits, accepted, times)
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         made = durations.with_usual_times(made, times, station.name)
@@ -171,7 +219,13 @@ class HistoryRecall:
         try:
             notices = nights.open_history(self._out, self._machine_id, run).notices
         except HistoryError as error:
-            return Message("not_in_history_yet", {"why": error.message})
+            return Message(
+                english(
+                    "not_in_history_yet",
+                    "the run is not in the history yet: {why}: the next run adds it",
+                ),
+                {"why": error.message},
+            )
         new = tuple(one for one in notices if one not in self._reported)
         return nights.in_one(new) if new else None
 
@@ -190,7 +244,13 @@ def _accepted_at(recorded: Sequence[Night], birth: MachineFacts) -> tuple[int, M
     known = queries.count_until(recorded, birth.run_id)
     if known is not None:
         return known, None
-    lacking = Message("baseline_run_lacking", {"run": birth.run_id, "utc": birth.utc})
+    lacking = Message(
+        english(
+            "baseline_run_lacking",
+            "the history does not hold the run of the baseline ({run}), which is of {utc}",
+        ),
+        {"run": birth.run_id, "utc": birth.utc},
+    )
     return queries.last_until(recorded, night.day_of(birth.utc)), lacking
 
 
@@ -202,7 +262,18 @@ def _another_era(recorded: Sequence[Night], now: Era, known: bool, least: int) -
     eras = [one.era for one in recorded if one.comparable]
     if known or not eras or eras[-1] == now or eras.count(eras[-1]) < least:
         return []
-    return [Note(Message("era_begins", {"changes": night.describe_changes(eras[-1], now)}))]
+    return [
+        Note(
+            Message(
+                english(
+                    "era_begins",
+                    "values are not compared with earlier nights, because {changes}: all but "
+                    "counters start again with this run",
+                ),
+                {"changes": night.describe_changes(eras[-1], now)},
+            )
+        )
+    ]
 
 
 def _other_limits(
@@ -220,11 +291,29 @@ def _other_limits(
     if accepted is not None and known.get("limits_digest", now.digest) != now.digest:
         before = f"{known.get('limits', '')} ({known['limits_digest'][:12]})"
         values = {"run": accepted.machine.run_id, "before": before, "after": after}
-        yield Note(Message("limits_since_baseline", values))
+        yield Note(
+            Message(
+                english(
+                    "limits_since_baseline",
+                    "the limits are {after}; the baseline ({run}) was held to {before}: its "
+                    "values are compared all the same, because limits change no measurement",
+                ),
+                values,
+            )
+        )
     last = runs[0].limits if runs else None
     if last is not None and last.digest != now.digest:
         before = f"{last.version} ({last.digest[:12]})"
-        yield Note(Message("limits_since_last_run", {"before": before, "after": after}))
+        yield Note(
+            Message(
+                english(
+                    "limits_since_last_run",
+                    "the limits are {after}; the last run was held to {before}: its values are "
+                    "compared all the same, because limits change no measurement",
+                ),
+                {"before": before, "after": after},
+            )
+        )
 
 
 def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:

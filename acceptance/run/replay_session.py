@@ -24,6 +24,7 @@ from acceptance.core.message import (
     Text,
     Texts,
     Unmeasured,
+    english,
     not_offered,
     not_permitted,
 )
@@ -115,7 +116,15 @@ class RecordedPrograms(Programs):
         """The name of a program that was started; what was not started was not installed."""
         if Path(program).name not in self._names:
             raise CheckSkipped(
-                not_permitted(Message("log_of_another", {"check": self._planned.id}))
+                not_permitted(
+                    Message(
+                        english(
+                            "log_of_another",
+                            "{check}: its programs are not those that this version starts",
+                        ),
+                        {"check": self._planned.id},
+                    )
+                )
             )
         return program
 

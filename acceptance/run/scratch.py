@@ -21,7 +21,7 @@ from typing import Self
 
 from acceptance.core import message, regular_file
 from acceptance.core.evidence import Scratch
-from acceptance.core.message import Listed, Message, Text, Value
+from acceptance.core.message import Listed, Message, Text, Value, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import matches_patterns
 from acceptance.core.record import Note
@@ -89,7 +89,14 @@ def find(
             component = scratch_place.component(seen.disks, seen.block, seen.kind)
             if other := shared.get(component):
                 raise ScratchError(
-                    "scratch_twice", path=one.path, other=other, component=str(component)
+                    english(
+                        "scratch_twice",
+                        "{path} is on the same disk as {other} ({component}): name one folder for "
+                        "each disk",
+                    ),
+                    path=one.path,
+                    other=other,
+                    component=str(component),
                 )
         except ScratchError as error:
             error.index = index
@@ -124,12 +131,26 @@ def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> tuple[Files
         try:
             seen = filesystem.read(path, root)
         except (SysfsError, OSError) as error:
-            raise ScratchError("scratch_unseen", path=str(path), why=said(error)) from error
+            raise ScratchError(
+                english(
+                    "scratch_unseen",
+                    "the filesystem of {path} cannot be looked at ({why}): name another folder as "
+                    "path of a scratch table in the machine file",
+                ),
+                path=str(path),
+                why=said(error),
+            ) from error
         if why := scratch_place.suitable(seen, declared.allow, need_bytes, declared.path):
             raise ScratchError("clauses", why=(why,))
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder, effective_ids=True):
             raise ScratchError(
-                "scratch_unwritable", path=str(path), user=site_folder.user_name(os.geteuid())
+                english(
+                    "scratch_unwritable",
+                    "{path} cannot be written by {user}: change its permissions, or name another "
+                    "folder as path of a scratch table in the machine file",
+                ),
+                path=str(path),
+                user=site_folder.user_name(os.geteuid()),
             )
         # What others left there is found before the run, not in it.
         with contextlib.suppress(FileNotFoundError):
@@ -163,19 +184,38 @@ def _folder(path: Path) -> Iterator[int]:
     try:
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
-            raise ScratchError("scratch_is_link", path=str(path), to=str(path.readlink()))
+            raise ScratchError(
+                english(
+                    "scratch_is_link", "{path} is a symbolic link (to {to}): name the folder itself"
+                ),
+                path=str(path),
+                to=str(path.readlink()),
+            )
         opened = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise ScratchError("scratch_missing", path=str(path)) from error
+        raise ScratchError(
+            english("scratch_missing", "{path} does not exist: make the folder, or mount its disk"),
+            path=str(path),
+        ) from error
     except NotADirectoryError as error:
-        raise ScratchError("scratch_no_folder", path=str(path)) from error
+        raise ScratchError(
+            english(
+                "scratch_no_folder", "{path} is no folder: name a folder on the disk to be tested"
+            ),
+            path=str(path),
+        ) from error
     except OSError as error:
         raise ScratchError("scratch_unseen", path=str(path), why=str(error.strerror)) from error
     try:
         owner = os.fstat(opened).st_uid
         if os.geteuid() != 0 and owner not in (0, os.geteuid()):
             raise ScratchError(
-                "scratch_of_other", path=str(path), owner=site_folder.user_name(owner)
+                english(
+                    "scratch_of_other",
+                    "{path} belongs to {owner}: name a folder of your own, such as one made in it",
+                ),
+                path=str(path),
+                owner=site_folder.user_name(owner),
             )
         yield opened
     finally:
@@ -186,15 +226,42 @@ def _require_own(found: os.stat_result, path: Path, folder: int) -> None:
     """Raise ScratchError where `.rigproof` is not ours, or not of the same device."""
     home = str(path / HOME)
     if not stat.S_ISDIR(found.st_mode):
-        raise ScratchError("scratch_home_no_folder", home=home)
+        raise ScratchError(
+            english(
+                "scratch_home_no_folder",
+                "{home} is no folder and was not made by rigproof: move it away, or name another "
+                "folder as path of a scratch table in the machine file",
+            ),
+            home=home,
+        )
     if found.st_uid != os.geteuid():
         raise ScratchError(
-            "scratch_home_of_other", home=home, owner=site_folder.user_name(found.st_uid)
+            english(
+                "scratch_home_of_other",
+                "{home} belongs to {owner}: run rigproof as {owner}, or remove it where no run of "
+                "theirs uses it",
+            ),
+            home=home,
+            owner=site_folder.user_name(found.st_uid),
         )
     if site_folder.others_may_write(found):
-        raise ScratchError("scratch_home_open", home=home)
+        raise ScratchError(
+            english(
+                "scratch_home_open",
+                "others may write into {home}, which rigproof makes for itself alone: look at "
+                "what is in it, and remove it",
+            ),
+            home=home,
+        )
     if found.st_dev != os.fstat(folder).st_dev:
-        raise ScratchError("scratch_home_mounted", home=home)
+        raise ScratchError(
+            english(
+                "scratch_home_mounted",
+                "{home} is a mount of its own: unmount it, or name another folder as path of a "
+                "scratch table in the machine file",
+            ),
+            home=home,
+        )
 
 
 def announce(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
@@ -217,14 +284,38 @@ def _announced(scratch: Scratch) -> Message:
         kept=regular_file.size(kept) if writes and kept else None,
         sealed=regular_file.size(sealed) if sealed and not writes else None,
     )
-    return Message("scratch_writes" if writes else "scratch_reads", values)
+    return Message(
+        english(
+            "scratch_writes",
+            "storage: at most {size} ({bytes} bytes) are written below {path}/.rigproof[, {kept} "
+            "of which stay for the nights], and the rest is removed after the run; it lies on "
+            "{kind} of {source}, mounted on {mount}[, disks: {disks}][, through {layers}], {free} "
+            "free",
+        )
+        if writes
+        else english(
+            "scratch_reads",
+            "storage: no data are written below {path}/.rigproof[, and the {sealed} that an "
+            "earlier run sealed there are read]; it lies on {kind} of {source}, mounted on "
+            "{mount}[, disks: {disks}][, through {layers}], {free} free",
+        ),
+        values,
+    )
 
 
 def unmounted(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
     """The folders of the machine file that lie on the filesystem of `/`, where a disk that should
     be mounted there may be missing."""
     return tuple(
-        Message("scratch_on_root", {"path": one.path, "source": one.source})
+        Message(
+            english(
+                "scratch_on_root",
+                "warning: {path}, a scratch folder of the machine file, lies on the filesystem of "
+                "/ ({source}), and the disk of / is what is tested there: if another disk belongs "
+                "there, it is not mounted (`findmnt -T {path}`); mount it and start again",
+            ),
+            {"path": one.path, "source": one.source},
+        )
         for one in scratches
         if one.mount == "/" != one.path
     )
@@ -233,20 +324,69 @@ def unmounted(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
 def untested(scratches: Sequence[Scratch], disks: Sequence[Disk]) -> tuple[Message, ...]:
     """What a run on these filesystems does not test of the machine's disks, and how to have it."""
     idle = [one for one in scratches if not one.write_bytes]
-    found = [Message("storage_not_written")] if idle else []
+    found = (
+        [
+            Message(
+                english(
+                    "storage_not_written",
+                    "writing to disks, and with it verifying, memory maps, feeding and "
+                    "checkpoints: this profile writes no data (accept does)",
+                )
+            )
+        ]
+        if idle
+        else []
+    )
     unread = [one for one in idle if not one.sealed_bytes]
     if lacking := _components(one for one in unread if one.keep):
         if keeps(len(scratches)):
-            found.append(Message("storage_not_sealed", {"disks": lacking}))
+            found.append(
+                Message(
+                    english(
+                        "storage_not_sealed",
+                        "reading from {disks}: no file that an earlier run sealed lies there, so "
+                        "reading is not due; run `rigproof accept` (`make accept`) once, which "
+                        "leaves one of 1 GiB for this",
+                    ),
+                    {"disks": lacking},
+                )
+            )
         else:
-            found.append(Message("storage_never_sealed", {"disks": lacking}))
+            found.append(
+                Message(
+                    english(
+                        "storage_never_sealed",
+                        "reading from {disks}: no file that an earlier run sealed lies there, and "
+                        "an accept that shares its bytes among so many filesystems leaves none",
+                    ),
+                    {"disks": lacking},
+                )
+            )
     if forgone := _components(one for one in unread if not one.keep):
-        found.append(Message("storage_forgone", {"disks": forgone}))
+        found.append(
+            Message(
+                english(
+                    "storage_forgone",
+                    "reading from {disks}: the machine file says `keep = false` in its scratch "
+                    "table, so that no file stays there to be read",
+                ),
+                {"disks": forgone},
+            )
+        )
     tested = {name for one in scratches for name in one.disks}
     others = _components(disk for disk in disks if disk.name not in tested)
     # What the kernel does not show the disks of, such as ZFS, may lie on any of them.
     if others and scratches and all(one.disks for one in scratches):
-        found.append(Message("disks_without_scratch", {"disks": others}))
+        found.append(
+            Message(
+                english(
+                    "disks_without_scratch",
+                    "the speed of {disks}, and whether files on it stay whole: no tested folder "
+                    "lies there (name one as path of a scratch table in the machine file)",
+                ),
+                {"disks": others},
+            )
+        )
     return tuple(found)
 
 
@@ -290,7 +430,12 @@ class _Home:
             try:
                 fcntl.flock(self.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise ScratchError("scratch_in_use", home=str(self.path)) from error
+                raise ScratchError(
+                    english(
+                        "scratch_in_use", "another run of rigproof uses {home}: wait for its end"
+                    ),
+                    home=str(self.path),
+                ) from error
             if os.fstat(self.folder).st_nlink == 0:  # its holder has just removed it
                 raise ScratchError("scratch_in_use", home=str(self.path))
             # A program that was forked may still have the folder open.
@@ -317,7 +462,14 @@ class _Home:
             return
         # A run that was killed before it wrote the file left the folder empty.
         if _names(self.folder) - {_OWNER} or due[: len(told)] != told:
-            raise ScratchError("scratch_home_unknown", home=str(self.path))
+            raise ScratchError(
+                english(
+                    "scratch_home_unknown",
+                    "{home} was not made by rigproof on this machine: look at what is in it, and "
+                    "move it away",
+                ),
+                home=str(self.path),
+            )
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_OWNER, dir_fd=self.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -406,11 +558,19 @@ def _told(path: Path, names: Sequence[str], swept: _Swept) -> Iterator[Message]:
     if gone := [name for name in names if name not in swept.left]:
         size = regular_file.size(swept.size)
         yield Message(
-            "scratch_swept", {**values, "names": Listed.first(gone, _SHOWN), "size": size}
+            english(
+                "scratch_swept", "{home}: removed what an earlier run left there ({names}, {size})"
+            ),
+            {**values, "names": Listed.first(gone, _SHOWN), "size": size},
         )
     if swept.left:
         yield Message(
-            "scratch_left", {**values, "names": Listed.first(sorted(set(swept.left)), _SHOWN)}
+            english(
+                "scratch_left",
+                "{home}: left {names} alone, which could not be removed or is not rigproof's own: "
+                "look at it, and remove it by hand",
+            ),
+            {**values, "names": Listed.first(sorted(set(swept.left)), _SHOWN)},
         )
 
 
@@ -433,7 +593,12 @@ def sweep(previous: Sequence[Scratch], root: Path = Path("/")) -> tuple[Message,
 
 
 def _unswept(path: str, error: ScratchError | OSError) -> Message:
-    return Message("scratch_unswept", {"path": path, "why": _why(error)})
+    return Message(
+        english(
+            "scratch_unswept", "what an earlier run left below {path} could not be removed: {why}"
+        ),
+        {"path": path, "why": _why(error)},
+    )
 
 
 def _why(error: WordedError | OSError) -> Text:
@@ -463,14 +628,30 @@ class ScratchFolders:
                 yield from self._prepare(one)
             except (WordedError, OSError) as error:
                 values: dict[str, Value] = {"path": one.path, "why": _why(error)}
-                yield Note(Message("scratch_not_made", values), trouble=True)
+                yield Note(
+                    Message(
+                        english(
+                            "scratch_not_made",
+                            "no folder for the storage tests could be made below {path}: {why}",
+                        ),
+                        values,
+                    ),
+                    trouble=True,
+                )
 
     def _prepare(self, scratch: Scratch) -> Iterator[Note]:
         path = Path(scratch.path)
         now = filesystem.read(path, self._root)
         if (now.mount, now.source) != (scratch.mount, scratch.source):
             values = {"path": scratch.path, "mount": now.mount, "planned": scratch.mount}
-            raise ScratchError("scratch_moved", **values)
+            raise ScratchError(
+                english(
+                    "scratch_moved",
+                    "{path} is now on {mount} and was on {planned} when the run was planned: "
+                    "mount its disk, and start again",
+                ),
+                **values,
+            )
         home = _Home(path, clock.machine_id(self._root), make=True)
         self._homes.append(home)
         old = [*home.runs(), *([] if scratch.keep else [KEPT] if home.keeps() else [])]

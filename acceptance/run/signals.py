@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
@@ -35,7 +35,10 @@ class StopRequest:
 
     def handle(self, number: int, _frame: FrameType | None = None) -> None:
         """The signal handler; the first signal's reason is kept."""
-        stopped = Message("stopped_by_signal", {"signal": signal.Signals(number).name})
+        stopped = Message(
+            english("stopped_by_signal", "stopped by {signal}"),
+            {"signal": signal.Signals(number).name},
+        )
         self.reason = self.reason or stopped
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.journal import reader, run_folder, seal
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
@@ -79,11 +79,26 @@ def statement(run: Run) -> str:
     from acceptance.reports import verdict_json  # only for who signs
 
     if run.seal.digest is None or run.troubles:
-        raise SignatureError("nothing_to_sign", run=run.start.run_id)
+        raise SignatureError(
+            english(
+                "nothing_to_sign",
+                "{run} cannot be signed: its evidence is incomplete (`rigproof judge RUN` names "
+                "the files); restore them, or run the test again",
+            ),
+            run=run.start.run_id,
+        )
     verdict = _verdict(run.folder)
     if verdict != verdict_json.render(run):
         path = str(run.folder / run_folder.VERDICT)
-        raise SignatureError("verdict_not_of_evidence", path=path, run=str(run.folder))
+        raise SignatureError(
+            english(
+                "verdict_not_of_evidence",
+                "{path} is not what this rigproof makes of the evidence: `rigproof report {run}` "
+                "makes it again, then sign it",
+            ),
+            path=path,
+            run=str(run.folder),
+        )
     told = f"run {run.start.run_id}\nmachine {run.start.machine_id}\nevidence {run.seal.digest}"
     return f"rigproof evidence 1\n{told}\nverdict.json {_sha256(verdict)}\n"
 
@@ -104,7 +119,9 @@ def sign(run: Run, key: Path) -> Path:
     text = statement(run).encode("utf-8")
     made = sign_text(text, key)
     for name, content in ((STATEMENT, text), (SIGNATURE, made)):
-        run_folder.write_whole(run.folder / name, content, then=Message("sign_again"))
+        run_folder.write_whole(
+            run.folder / name, content, then=Message(english("sign_again", "sign it"))
+        )
     return run.folder / SIGNATURE
 
 
@@ -125,7 +142,15 @@ def sign_text(text: bytes, key: Path) -> bytes:
         argv = (command.find(PROGRAM, PACKAGE), "-Y", "sign", "-q", "-f", str(key), "-n", NAMESPACE)
         done = command.run((*argv, str(path)), deadline=Deadline.after(_SECONDS))
         if done.returncode != 0 or not made.is_file():
-            raise SignatureError("cannot_sign", key=str(key), why=done.last_lines(3))
+            raise SignatureError(
+                english(
+                    "cannot_sign",
+                    "{key} cannot sign[: {why}]: give a private key of OpenSSH without a "
+                    "passphrase, or one whose agent runs (`ssh-add`)",
+                ),
+                key=str(key),
+                why=done.last_lines(3),
+            )
         return made.read_bytes()
 
 
@@ -138,7 +163,16 @@ def verify(folder: Path, signers: Path | None = None) -> Signed:
     if not is_signed(folder):
         if not any((folder / name).exists() for name in (reader.SUPERVISOR, run_folder.VERDICT)):
             reader.read(folder)  # which says that no run is there
-        raise NotSigned("not_signed", folder=str(folder), statement=STATEMENT, signature=SIGNATURE)
+        raise NotSigned(
+            english(
+                "not_signed",
+                "{folder} is not signed: it has no {statement} with {signature}; `rigproof sign "
+                "RUN --key KEY` signs a run",
+            ),
+            folder=str(folder),
+            statement=STATEMENT,
+            signature=SIGNATURE,
+        )
     found = verify_verdict(folder, signers)
     if not seal.evidence(folder):
         return found
@@ -165,10 +199,23 @@ def verify_verdict(
     text = regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8", "replace")
     found = _FORM.fullmatch(text)
     if found is None:
-        raise SignatureError("strange_statement", path=str(path))
+        raise SignatureError(
+            english(
+                "strange_statement",
+                "{path} is signed, and is no statement of this rigproof: verify it with the "
+                "version that wrote it",
+            ),
+            path=str(path),
+        )
     content = _verdict(folder) if verdict is None else verdict
     if _sha256(content) != found["verdict"]:
-        raise SignatureError("verdict_differs", path=str(folder / run_folder.VERDICT))
+        raise SignatureError(
+            english(
+                "verdict_differs",
+                "{path} is not the verdict that was signed: it was changed or replaced",
+            ),
+            path=str(folder / run_folder.VERDICT),
+        )
     try:
         word = msgspec.json.decode(content, type=_VerdictFile).verdict
     except msgspec.DecodeError as error:
@@ -179,7 +226,9 @@ def verify_verdict(
 def _hold(folder: Path, run_id: str, machine_id: str, evidence: str) -> None:
     if not (folder / reader.SUPERVISOR).exists():
         missing = Message("evidence_missing", {"file": reader.SUPERVISOR})
-        raise SignatureError("evidence_not_whole", why=missing)
+        raise SignatureError(
+            english("evidence_not_whole", "the evidence is not what was signed: {why}"), why=missing
+        )
     try:
         run = journal_run.read(folder)
     except JournalError as error:
@@ -196,7 +245,14 @@ def _key_of(path: Path) -> str:
     done = _keygen(path, ("check-novalidate", "-s", f"{path}.sig"))
     made_by = _MADE_BY.search(done.stdout)
     if done.returncode != 0 or made_by is None:
-        raise SignatureError("signature_does_not_fit", path=f"{path}.sig", why=done.last_lines(3))
+        raise SignatureError(
+            english(
+                "signature_does_not_fit",
+                "{path} does not fit the statement beside it: one of them was changed[ ({why})]",
+            ),
+            path=f"{path}.sig",
+            why=done.last_lines(3),
+        )
     return f"{made_by[1]} {made_by[2]}"
 
 
@@ -205,7 +261,15 @@ def read_signers(file: Path) -> str:
     try:
         return regular_file.read(file, regular_file.SMALL_RECORD).decode("utf-8", "replace")
     except OSError as error:
-        raise SignatureError("signers_unread", path=str(file), why=error.strerror) from error
+        raise SignatureError(
+            english(
+                "signers_unread",
+                "{path} cannot be read ({why}): give a public key of OpenSSH, or a file of "
+                "allowed signers",
+            ),
+            path=str(file),
+            why=error.strerror,
+        ) from error
 
 
 def _signer(path: Path, signers: Path) -> str:
@@ -224,7 +288,14 @@ def _signer(path: Path, signers: Path) -> str:
             done = _keygen(path, ("verify", *given, "-I", one))
         if one is None or done.returncode != 0:
             why = done.last_lines(3).replace(str(allowed), str(signers)).replace("\n", "; ")
-            raise SignatureError("signer_not_accepted", path=str(signers), why=why)
+            raise SignatureError(
+                english(
+                    "signer_not_accepted",
+                    "the signature is not accepted for any signer in {path}[: {why}]",
+                ),
+                path=str(signers),
+                why=why,
+            )
     return ",".join(names)
 
 
@@ -252,7 +323,11 @@ def _verdict(folder: Path) -> bytes:
     try:
         return regular_file.read(path, regular_file.SMALL_RECORD)
     except OSError as error:
-        raise SignatureError("signed_verdict_unread", path=str(path), why=error.strerror) from error
+        raise SignatureError(
+            english("signed_verdict_unread", "{path} cannot be read ({why})"),
+            path=str(path),
+            why=error.strerror,
+        ) from error
 
 
 def described(found: Signed) -> tuple[Message, ...]:
@@ -261,7 +336,29 @@ def described(found: Signed) -> tuple[Message, ...]:
     values = {**run, "machine": found.machine_id, "evidence": found.evidence}
     by = {"key": found.key} if found.signer is None else {"key": found.key, "signer": found.signer}
     return (
-        Message("signed_run", values),
-        Message("signed_by" if found.signer else "signed_by_unknown", by),
-        Message("evidence_held" if found.whole else "evidence_elsewhere"),
+        Message(
+            english(
+                "signed_run",
+                "{verdict}: run {run} on machine {machine}, evidence {evidence}: as signed",
+            ),
+            values,
+        ),
+        Message(
+            english("signed_by", "signed by {signer} with the key {key}")
+            if found.signer
+            else english(
+                "signed_by_unknown",
+                "signed with the key {key}; `--signer FILE` checks whose key it is",
+            ),
+            by,
+        ),
+        Message(
+            english("evidence_held", "verdict.json and the evidence are those that were signed")
+            if found.whole
+            else english(
+                "evidence_elsewhere",
+                "verdict.json is the one that was signed; the evidence is not here, and was not "
+                "looked at",
+            )
+        ),
     )

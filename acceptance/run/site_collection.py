@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import nearest
-from acceptance.core.message import Message, UserError
+from acceptance.core.message import Message, UserError, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import SiteChecks
 from acceptance.expect import site_families
@@ -121,7 +121,14 @@ def require_classes(site: CollectedSite, classes: Mapping[str, Sequence[Componen
 def not_due(site: CollectedSite, classes: Mapping[str, Sequence[Component]]) -> list[Message]:
     """The site's checks of which this machine has no component, for the plan."""
     return [
-        Message("site_check_not_due", {"check": check.id, "per": check.measures[0].per})
+        Message(
+            english(
+                "site_check_not_due",
+                "{check}, a check of the site's own: this machine has no component of the class "
+                "{per}",
+            ),
+            {"check": check.id, "per": check.measures[0].per},
+        )
         for check in site.checks
         if not any(classes[one.per] for one in check.measures)
     ]

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Listed, Message, Text, UserError, known
+from acceptance.core.message import Listed, Message, Text, UserError, english, known
 from acceptance.core.plan import (
     GPU_LOAD,
     HOST_LOAD,
@@ -59,7 +59,7 @@ from acceptance.station.base import HostStation, SessionHandle, Station
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
 from acceptance.wording import words
 
-IN_USE = Message("machine_in_use")
+IN_USE = Message(english("machine_in_use", "the machine is in use"))
 # Interval for reading whether the watch has seen another user on a GPU.
 USERS_PERIOD_S = 1.0
 # Interval for reading whether a session has ended, and what it has written.
@@ -112,7 +112,11 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
+        raise segment.JournalError(
+            english("unwritten", "{path}: cannot be written ({why}): make room, then start again"),
+            path=str(path),
+            why=error.strerror,
+        ) from error
 
 
 def new_run_dir(out: Path) -> Path:
@@ -216,7 +220,17 @@ class Supervisor:
                 for told in left:
                     writer.write(told)
                 for stray in swept:
-                    writer.write(Note(Message("process_outlived", {"process": stray})))
+                    writer.write(
+                        Note(
+                            Message(
+                                english(
+                                    "process_outlived",
+                                    "a process outlived its check and was killed: {process}",
+                                ),
+                                {"process": stray},
+                            )
+                        )
+                    )
                 self._feed.poll(last=True)
                 if watching.failure:
                     writer.write(Note(watching.failure, trouble=True))
@@ -250,7 +264,12 @@ class Supervisor:
                 if isinstance(one := entry.body, ForeignProcess):
                     since_s = max(0.0, one.since_s - self._began_s)
                     values = {"gpu": str(one.component), "who": one.who, "since": f"{since_s:.0f}"}
-                    other = Message("gpu_used_since", values)
+                    other = Message(
+                        english(
+                            "gpu_used_since", "{gpu}: {who}, from second {since} of the run on"
+                        ),
+                        values,
+                    )
                     self._others += [other] if other not in self._others else []
         if self._others and not last:
             stop.reason = stop.reason or IN_USE
@@ -272,7 +291,7 @@ class Supervisor:
                 if end:
                     return end
         # A stop request after the last measurement changes nothing.
-        return RunEnded(True, Message("plan_done"))
+        return RunEnded(True, Message(english("plan_done", "every session of the plan was run")))
 
     def _repeat(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
         """Repeat the loads' checks whose figures lay outside those of earlier nights, alone."""
@@ -287,7 +306,16 @@ class Supervisor:
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
-        writer.write(Note(Message("second_look", {"checks": Listed(again)})))
+        writer.write(
+            Note(
+                Message(
+                    english(
+                        "second_look", "outside what it was before, so a repeat was taken: {checks}"
+                    ),
+                    {"checks": Listed(again)},
+                )
+            )
+        )
         return self._phase({REPEAT_SESSION: share}, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
@@ -341,7 +369,9 @@ class Supervisor:
             log = self._run_dir / "logs" / f"session-{name}.log"
             running = station.start(context, self._run_dir.name, deadline, log)
         except CommandError as error:
-            detail = Message("not_started", {"why": error.message})
+            detail = Message(
+                english("not_started", "could not be started: {why}"), {"why": error.message}
+            )
             writer.write(SessionEnded(name, False, detail, time.monotonic() - began))
             return None
         tail = reader.Tail(self._run_dir / segment_of(name))
@@ -392,7 +422,17 @@ class Supervisor:
             raise
         if stop.reason is not None and not whole:
             return RunEnded(False, stop.reason)
-        return RunEnded(False, Message("gate_not_passed", {"check": gate})) if gate else None
+        return (
+            RunEnded(
+                False,
+                Message(
+                    english("gate_not_passed", "{check} did not pass, so nothing after it was run"),
+                    {"check": gate},
+                ),
+            )
+            if gate
+            else None
+        )
 
     def _follow(self, one: _Started) -> None:
         """Show what a session has written, and note whether a check of it ends the run."""
@@ -435,6 +475,6 @@ def outcome_of(
     ):
         return True, done.describe()
     if stopped:
-        return False, Message("was_stopped")
+        return False, Message(english("was_stopped", "was stopped"))
     values = known(how=done.describe(), last=done.last_told(3) or None)
-    return False, Message("ended_saying", values)
+    return False, Message(english("ended_saying", "{how}[; it last said: {last}]"), values)

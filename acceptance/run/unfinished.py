@@ -18,7 +18,7 @@ from math import inf
 from pathlib import Path
 
 from acceptance.core.evidence import PartBegan, Sample, Scratch, Sealed, ToolRan
-from acceptance.core.message import Listed, Message, Value, Values, known
+from acceptance.core.message import Listed, Message, Value, Values, english, known
 from acceptance.core.notes import steps_by_check
 from acceptance.core.parts import CPU, MEMORY, Component
 from acceptance.core.plan import segment_of
@@ -72,35 +72,85 @@ def step_messages(step: OpenStep | None, *, rebooted: bool) -> Iterator[Message]
     if step is None:
         return
     about = known(step=step.step, beside=_beside(step.beside))
-    yield Message("power_step_went_down" if rebooted else "power_step_was_open", about)
+    yield Message(
+        english("power_step_went_down", "the machine went down at {step}[ with {beside} loaded]")
+        if rebooted
+        else english("power_step_was_open", "the power step was {step}[ with {beside} loaded]"),
+        about,
+    )
     if step.survived is not None:
-        yield Message("power_step_survived", {"step": step.survived})
+        yield Message(
+            english("power_step_survived", "the last step that it survived: {step}"),
+            {"step": step.survived},
+        )
 
 
 def _beside(loaded: frozenset[Component]) -> Message | None:
     both = loaded & {CPU, MEMORY}
     if len(both) > 1:
-        return Message("power_beside_both")
+        return Message(english("power_beside_both", "the processors and the RAM"))
     if both:
-        return Message("power_beside_processors" if CPU in both else "power_beside_ram")
+        return Message(
+            english("power_beside_processors", "the processors")
+            if CPU in both
+            else english("power_beside_ram", "the RAM")
+        )
     return None
 
 
 def causes() -> Message:
     """Why a machine goes down at a step, the most likely cause first, each with what to try."""
     found = (
-        Message("power_cause_supply"),
-        Message("power_cause_cables"),
-        Message("power_cause_shared_cable"),
-        Message("power_cause_connector"),
-        Message("power_cause_riser"),
-        Message("power_cause_socket"),
+        Message(
+            english(
+                "power_cause_supply",
+                "the power supply cannot bear the change: lower the power limit of every GPU "
+                "(sudo nvidia-smi -pl WATTS), and if the machine then stays up, the supply is too "
+                "weak",
+            )
+        ),
+        Message(
+            english(
+                "power_cause_cables",
+                "a power cable is loose or worn: press every plug in until it locks, and try "
+                "other cables",
+            )
+        ),
+        Message(
+            english(
+                "power_cause_shared_cable",
+                "one cable feeds two plugs: give each plug a cable of its own from the supply",
+            )
+        ),
+        Message(
+            english(
+                "power_cause_connector",
+                "a connector is not all the way in, or burnt: pull each off, look at its pins, "
+                "and press it in again",
+            )
+        ),
+        Message(
+            english(
+                "power_cause_riser",
+                "a riser gives the slot too little power: put the GPU into the slot itself",
+            )
+        ),
+        Message(
+            english(
+                "power_cause_socket",
+                "the wall socket, its circuit or a power strip gives way: try another circuit "
+                "with nothing else on it",
+            )
+        ),
     )
     listed = tuple(
-        Message("power_cause", {"place": place, "cause": cause})
+        Message(english("power_cause", "({place}) {cause}"), {"place": place, "cause": cause})
         for place, cause in enumerate(found, start=1)
     )
-    return Message("power_causes", {"causes": listed})
+    return Message(
+        english("power_causes", "likely causes, the most likely first, and what to try: {causes}"),
+        {"causes": listed},
+    )
 
 
 # The readings of a GPU's last sample to report, with their units.
@@ -165,8 +215,23 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
         (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
     )
     if start is None:
-        outputs.write_unreadable(run_dir, Message("plan_unwritten"))
-        return Message("earlier_plan_unwritten", {"run": run_dir.name})
+        outputs.write_unreadable(
+            run_dir,
+            Message(
+                english(
+                    "plan_unwritten",
+                    "the run was ended before its plan was written: nothing was measured",
+                )
+            ),
+        )
+        return Message(
+            english(
+                "earlier_plan_unwritten",
+                "an earlier run ({run}) was ended before its plan was written: nothing was "
+                "measured in it",
+            ),
+            {"run": run_dir.name},
+        )
     # its programs died with it; an orphan would spoil the next run
     orphans.sweep(start.run_id, root)
     swept = scratch.sweep(
@@ -176,7 +241,13 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
         (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
     )
     if closed is None and is_closed(found):
-        told = Message("earlier_reports_written", {"run": run_dir.name})
+        told = Message(
+            english(
+                "earlier_reports_written",
+                "an earlier run ({run}) had ended without its reports: they were written now",
+            ),
+            {"run": run_dir.name},
+        )
     else:
         if closed is None or not is_closed(found):
             seal.evidence(run_dir)  # raises, before a segment is begun that could not be sealed
@@ -187,7 +258,10 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
                     writer.write(closed)
                 if not seal.is_old(found):
                     seal.write(writer)
-        told = Message("earlier_unfinished", {"run": run_dir.name, "why": closed.detail})
+        told = Message(
+            english("earlier_unfinished", "an earlier run ({run}) was never finished: {why}"),
+            {"run": run_dir.name, "why": closed.detail},
+        )
     outputs.write(journal_run.read(run_dir))
     return Message("clauses", {"why": (told, *swept)}) if swept else told
 
@@ -198,11 +272,19 @@ def _closing(journal: reader.Journal, root: Path) -> RunClosed:
     # The first boot is the supervisor's; a record of an earlier attempt to close the run may be
     # from a later boot.
     rebooted = clock.boot_id(root) != journal.boot_ids[0]
-    what = Message("none_running")
+    what = Message(english("none_running", "no check was running"))
     if running:
-        code = "was_running" if len(running) == 1 else "were_running"
+        code = (
+            english("was_running", "{check} was running")
+            if len(running) == 1
+            else english("were_running", "{check} were running side by side")
+        )
         what = Message(code, {"check": Listed(running)})
-    why = Message("restarted" if rebooted else "harness_killed")
+    why = Message(
+        english("restarted", "the machine was restarted before it came to its end")
+        if rebooted
+        else english("harness_killed", "the harness was killed, or could not write any more")
+    )
     step = read(journal.entries)
     values = {
         f"{gpu} {name}" if gpu else name: value
@@ -247,7 +329,10 @@ def _last_readings(last: dict[Component | None, dict[str, float]]) -> Iterator[M
             if name in last[gpu]
         ]
         if parts:
-            yield Message("last_seen_at", {"gpu": str(gpu), "readings": Listed(tuple(parts))})
+            yield Message(
+                english("last_seen_at", "{gpu} was last seen at {readings}"),
+                {"gpu": str(gpu), "readings": Listed(tuple(parts))},
+            )
 
 
 def _segment(run_dir: Path) -> Path:
@@ -265,13 +350,25 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
     notes: list[Message] = []
     for run_dir in candidates(out, last_run):
         if not os.access(run_dir, os.W_OK):
-            notes.append(Message("earlier_unwritable", {"run": str(run_dir)}))
+            notes.append(
+                Message(
+                    english(
+                        "earlier_unwritable",
+                        "an earlier run ({run}) was never finished, and its folder cannot be "
+                        "written: it stays as it is",
+                    ),
+                    {"run": str(run_dir)},
+                )
+            )
             continue
         try:
             told = close(run_dir, root)
         except segment.JournalError as error:
             about: Values = {"run": run_dir.name, "why": error.message}
-            told = Message("earlier_unclosable", about)
+            told = Message(
+                english("earlier_unclosable", "an earlier run ({run}) cannot be closed: {why}"),
+                about,
+            )
         if told:
             notes.append(told)
     return notes

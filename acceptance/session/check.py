@@ -17,7 +17,7 @@ import pytest
 
 from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.finding import Finding, Waiver
-from acceptance.core.message import Gap, Message, Text, Value, known
+from acceptance.core.message import Gap, Message, Text, Value, english, known
 from acceptance.core.parts import GPUS, Component
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
@@ -149,12 +149,23 @@ class Check:
         for component, value in readings.items():
             if component not in due:
                 about = {"measurement": measurement, "component": str(component)}
-                self._unexpected.append(Message("component_not_due", about))
+                self._unexpected.append(
+                    Message(
+                        english(
+                            "component_not_due",
+                            "{measurement} came for {component}, which is not due",
+                        ),
+                        about,
+                    )
+                )
                 continue
             finite = math.isfinite(value)
             note = (notes or {}).get(component) or None
             if not finite:
-                note = Message("value_was", known(value=f"{value}", note=note))
+                note = Message(
+                    english("value_was", "[{note}; ]the value was {value}"),
+                    known(value=f"{value}", note=note),
+                )
             serial = (serials or {}).get(component)
             unit = due[component].unit
             self._measured.append(
@@ -324,7 +335,14 @@ class Check:
 
 def loss(component: Component, what: Value, why: Value | None = None) -> Message:
     """What is said of a reading of a component that is there no more."""
-    lost = Message("reading_lost", known(what=what, why=why))
+    lost = Message(
+        english(
+            "reading_lost",
+            "no longer readable after the run: {what}[ ({why})]; nothing shows whether it is as "
+            "it was: look into the kernel log (`sudo dmesg`), and run again",
+        ),
+        known(what=what, why=why),
+    )
     return Message("component_says", {"component": str(component), "why": lost})
 
 

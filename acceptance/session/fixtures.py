@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
-from acceptance.core.message import Listed, Message, Text, after_fault
+from acceptance.core.message import Listed, Message, Text, after_fault, english
 from acceptance.core.parts import CPU, GPUS, Component, parse
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import (
@@ -275,7 +275,13 @@ class SessionFixtures:
         points: dict[str, list[tuple[float, float]]] = {}
         segment = self.run_dir / reader.TELEMETRY
         if not segment.is_file():
-            raise journal_segment.JournalError("telemetry_absent", path=str(segment))
+            raise journal_segment.JournalError(
+                english(
+                    "telemetry_absent",
+                    "{path}: cannot be read: the watch over the sensors did not begin",
+                ),
+                path=str(segment),
+            )
         for entry in reader.Tail(segment).each():
             if isinstance(entry.body, Sample) and entry.body.component is None:
                 for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
@@ -330,7 +336,10 @@ class SessionFixtures:
             or pci.answers(gpu.pci_address, Path(self.context.root)) is False
         ]
         if gone:
-            why = Message("gpus_fallen_off_before", {"gpus": Listed(tuple(gone))})
+            why = Message(
+                english("gpus_fallen_off_before", "not run: {gpus} fell off the bus before"),
+                {"gpus": Listed(tuple(gone))},
+            )
             raise CheckSkipped(after_fault(why))
 
     def _reported_lost(self) -> set[Component]:
@@ -365,11 +374,27 @@ class SessionFixtures:
         troubles = []
         for gpu in self.plan.gpus:
             if gpu not in histories:
-                troubles.append(Message("not_watched", {"gpu": str(gpu)}))
+                troubles.append(
+                    Message(
+                        english(
+                            "not_watched",
+                            "{gpu} was not watched, so nothing shows that it worked: "
+                            "journal.jsonl says why",
+                        ),
+                        {"gpu": str(gpu)},
+                    )
+                )
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
                 troubles.append(trouble)
         if troubles:
-            raise WordedError("not_at_work", why=tuple(troubles))
+            raise WordedError(
+                english(
+                    "not_at_work",
+                    "{why}: the load ran elsewhere or not at all: its log says which GPU it used; "
+                    "`nvidia-smi` shows each GPU's use",
+                ),
+                why=tuple(troubles),
+            )
 
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether every tested GPU has a sample at or after a moment, in seconds since boot."""

@@ -12,7 +12,7 @@ import msgspec
 
 from acceptance.core import plain_text
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Listed, Message, Quantity, Value, known
+from acceptance.core.message import Listed, Message, Quantity, Value, english, known
 from acceptance.core.parts import Component, Gpu, renamed
 from acceptance.core.record import Event, Note
 from acceptance.diagnosis.wrong_result import in_words
@@ -127,15 +127,44 @@ class _Listening:
 
     def _step_begins(self, said: StepBegins, step: Message) -> None:
         """Journal the step before it begins, and say so where the disk was too slow for that."""
-        self._write(Note(Message("power_step_begins", {"step": step}), progress=True))
+        self._write(
+            Note(
+                Message(english("power_step_begins", "power step begun: {step}"), {"step": step}),
+                progress=True,
+            )
+        )
         late_s = self._now_s() - said.begins_s
         if late_s > 0.0:
             late = Quantity(late_s, "s")
-            self._write(Note(Message("power_step_late", {"step": step, "late": late})))
+            self._write(
+                Note(
+                    Message(
+                        english(
+                            "power_step_late",
+                            "the record of a power step ({step}) reached the disk {late} after "
+                            "the step began: had the machine gone down before, nothing would name "
+                            "it",
+                        ),
+                        {"step": step, "late": late},
+                    )
+                )
+            )
 
     def _step_ended(self, said: StepEnded, step: Message) -> None:
         about = {"edges": said.edges, "right": said.right, "wrong": said.wrong}
-        self._write(Note(Message("power_step_ended", {"step": step, **about}), progress=True))
+        self._write(
+            Note(
+                Message(
+                    english(
+                        "power_step_ended",
+                        "power step ended: {step}: {edges} edges commanded, {right} results "
+                        "right, {wrong} wrong",
+                    ),
+                    {"step": step, **about},
+                ),
+                progress=True,
+            )
+        )
 
     def _wrong(self, index: int, wrong: WrongResult) -> None:
         component = self._component(index, component_of(wrong))
@@ -177,7 +206,7 @@ class _Listening:
 def lap_message(gpu: str, lap: Lap) -> Message:
     """What the burn of a GPU has proved until the end of a lap."""
     return Message(
-        "burn_lap",
+        english("burn_lap", "{gpu}: lap {lap} of {laps}: {done} of burn done; {formats}"),
         {
             "gpu": gpu,
             "lap": lap.lap,
@@ -190,7 +219,7 @@ def lap_message(gpu: str, lap: Lap) -> Message:
 
 def _of_format(proved: LapFormat) -> Message:
     return Message(
-        "burn_lap_format",
+        english("burn_lap_format", "{format} at {rate} {right} right {wrong} wrong"),
         {
             "format": proved.format,
             "rate": Quantity(proved.rate, "TFLOP/s"),
@@ -210,40 +239,79 @@ def step_message(step: Step, gpus: Sequence[Component]) -> Message:
         about["hertz"] = Quantity(step.hertz, "Hz")
     match step.kind:
         case "cold":
-            return Message("power_step_cold", about)
+            return Message(
+                english(
+                    "power_step_cold", "a cold step from idle to full load on {gpus} ({names})"
+                ),
+                about,
+            )
         case "ramp":
-            return Message("power_step_ramp", about)
+            return Message(
+                english("power_step_ramp", "a ramp from idle to full load on {gpus} ({names})"),
+                about,
+            )
         case "square":
-            return Message("power_step_square", about)
+            return Message(english("power_step_square", "{hertz} on {gpus} ({names})"), about)
         case "anti_phase":
-            return Message("power_step_anti_phase", about)
+            return Message(
+                english("power_step_anti_phase", "{hertz} in anti-phase on {gpus} ({names})"), about
+            )
 
 
 def event_of(wrong: WrongResult, component: Component, injected: str | None = None) -> Event:
     """The event for a wrong result, without its time. Pure."""
     match wrong:
         case WrongCopy() | WrongTransfer():
-            code = "copy_lost" if wrong.words == wrong.unwritten else "copy_changed"
+            code = (
+                english(
+                    "copy_lost",
+                    "data never arrived ({check}) while {component} was under load[: {where}][ (a "
+                    "fault was injected on purpose: {injected})]",
+                )
+                if wrong.words == wrong.unwritten
+                else english(
+                    "copy_changed",
+                    "data was changed on its way ({check}) while {component} was under load[: "
+                    "{where}][ (a fault was injected on purpose: {injected})]",
+                )
+            )
             about: dict[str, Value] = known(check=wrong.check, where=_where(wrong, "words"))
             action = _OF_COPIES
         case WrongFile():
-            code = "file_changed"
+            code = english(
+                "file_changed",
+                "{component} gave back other data than was written: {file} at byte {offset}[; "
+                "what is there belongs to byte {of}][ of the writing number {turn}][ (a fault was "
+                "injected on purpose: {injected})]",
+            )
             about = known(
                 file=wrong.file, offset=wrong.offset, of=wrong.of_offset, turn=wrong.of_turn
             )
             action = _OF_DISKS
         case FailedFile():
-            code = "disk_operation_failed"
+            code = english(
+                "disk_operation_failed",
+                "{component} failed: {operation} of {file} ended with {error}[ at byte {offset}][ "
+                "(a fault was injected on purpose: {injected})]",
+            )
             about = known(
                 operation=wrong.operation, file=wrong.file, error=wrong.error, offset=wrong.offset
             )
             action = _OF_DISKS
         case WrongMemory():
-            code = "memory_does_not_hold"
+            code = english(
+                "memory_does_not_hold",
+                "the memory of {component} does not hold what is written to it[: {where}][ (a "
+                "fault was injected on purpose: {injected})]",
+            )
             about = known(where=_where(wrong, "pattern", "pass", "words"))
             action = _ACTION
         case _:
-            code = "wrong_result"
+            code = english(
+                "wrong_result",
+                "{component} gave a wrong result under load[: {where}][ (a fault was injected on "
+                "purpose: {injected})]",
+            )
             about = known(where=_where(wrong, *_PLACES))
             action = _ACTION
     meaning = Message(code, known(component=str(component), injected=injected, **about))

@@ -21,7 +21,7 @@ from typing import Protocol
 
 import msgspec
 
-from acceptance.core.message import Message, Text, Value
+from acceptance.core.message import Message, Text, Value, english
 from acceptance.core.parts import CPU, GPUS, MEMORY, Component, renamed
 from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.diagnosis.wrong_result import in_words
@@ -129,7 +129,15 @@ class Place:
         }
         if not all(part in names for part in component.ends if isinstance(part, GpuNumber)):
             about = {"gpu": str(self.component), "component": str(component)}
-            raise LoadFailed("load_tells_of", (), **about, count=len(self.gpus))
+            raise LoadFailed(
+                english(
+                    "load_tells_of",
+                    "the load on {gpu} tells of {component}, and was given {count} GPUs",
+                ),
+                (),
+                **about,
+                count=len(self.gpus),
+            )
         return renamed(component, lambda part: names.get(part, part))
 
 
@@ -296,21 +304,33 @@ def read(done: ProgramResult, place: Place) -> LoadOutput:
         ask, why_not = None, str(error)
     if ask is None:
         wrong = salvage(done.stdout)
-        raise LoadFailed("load_failed", wrong, load=str(place.component), why=why_not)
+        raise LoadFailed(
+            english("load_failed", "the load {load} {why}[; its last lines:\n{last}]"),
+            wrong,
+            load=str(place.component),
+            why=why_not,
+        )
     why = _broken_off(done)
     if why is None:
         try:
             output = parse(done.stdout)
             contract.prove(ask, output, place.about(), done.seconds)
         except ProtocolError as error:
-            why = Message("load_output_unread", {"text": error.message})
+            why = Message(
+                english("load_output_unread", "ended, but {text}"), {"text": error.message}
+            )
         except Unproved as error:
             why = error.message
         else:
             return output
     wrong = salvage(done.stdout)
     if not done.stdout.strip() and not done.stderr.strip():
-        raise LoadFailed("load_failed_silently", wrong, load=ask.load, why=why)
+        raise LoadFailed(
+            english("load_failed_silently", "the load {load} {why}; it printed nothing"),
+            wrong,
+            load=ask.load,
+            why=why,
+        )
     raise LoadFailed("load_failed", wrong, load=ask.load, why=why, last=_last_words(done))
 
 
@@ -318,11 +338,26 @@ def _broken_off(done: ProgramResult) -> Message | None:
     """Why a program did not end as it should, or None."""
     if done.timed_out or done.returncode != 0:
         trouble = None if done.timed_out else protocol.trouble(done.stdout)
-        return done.describe() if trouble is None else Message("load_trouble", {"why": trouble})
+        return (
+            done.describe()
+            if trouble is None
+            else Message(english("load_trouble", "could not go on: {why:lower}"), {"why": trouble})
+        )
     if done.truncated:
-        return Message("load_output_lost")
+        return Message(
+            english(
+                "load_output_lost",
+                "printed more than is kept, or its output was not read to the end",
+            )
+        )
     error = proof.find(done.stderr.splitlines())  # beside a complete output
-    return None if error is None else Message("load_cuda_error", {"why": error.reason})
+    return (
+        None
+        if error is None
+        else Message(
+            english("load_cuda_error", "ended with exit code 0, but {why}"), {"why": error.reason}
+        )
+    )
 
 
 def _last_words(done: ProgramResult) -> Text | None:
@@ -338,4 +373,8 @@ def _last_words(done: ProgramResult) -> Text | None:
         record = protocol.decode(lines[-1]) if lines else None
     except ProtocolError:
         return None
-    return Message("load_waited", {"turn": record.turn}) if isinstance(record, Waits) else None
+    return (
+        Message(english("load_waited", "it waited for {turn}"), {"turn": record.turn})
+        if isinstance(record, Waits)
+        else None
+    )

@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Coded, Gap, Listed, Message, Text, Texts, Unmeasured
+from acceptance.core.message import Coded, Gap, Listed, Message, Text, Texts, Unmeasured, english
 from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
@@ -152,13 +152,50 @@ class _Session:
         missing = tuple(name for name in self.share if name not in found)
         plan, limits = self.context.plan, self.context.limits
         differences = (
-            (own != plan.site_digest(self.context.session), Message("site_files_differ")),
-            (missing, Message("checks_missing", {"checks": Listed(missing)})),
-            (digest != plan.digest or len(found) != len(items), Message("files_differ")),
-            (limits is not None and not site_sheets.is_same(limits), Message("limits_differ")),
+            (
+                own != plan.site_digest(self.context.session),
+                Message(
+                    english(
+                        "site_files_differ",
+                        "the files of the site's own checks differ from the plan's: somebody "
+                        "changed the run's copy of them; find out who can write to the output "
+                        "folder, and start again",
+                    )
+                ),
+            ),
+            (
+                missing,
+                Message(
+                    english("checks_missing", "the checks {checks} of the plan are not in it"),
+                    {"checks": Listed(missing)},
+                ),
+            ),
+            (
+                digest != plan.digest or len(found) != len(items),
+                Message(
+                    english(
+                        "files_differ",
+                        "its files differ from the plan's: was it updated meanwhile, or is the "
+                        "image of another build? Start again",
+                    )
+                ),
+            ),
+            (
+                limits is not None and not site_sheets.is_same(limits),
+                Message(
+                    english(
+                        "limits_differ",
+                        "its limits differ from the plan's: were they changed meanwhile? Start "
+                        "again",
+                    )
+                ),
+            ),
         )
         if why := next((message for differs, message in differences if differs), None):
-            refused = Message("session_refused", {"session": self.context.session, "why": why})
+            refused = Message(
+                english("session_refused", "session {session} refused to start: {why}"),
+                {"session": self.context.session, "why": why},
+            )
             self.write(Note(refused, trouble=True))
             pytest.exit(
                 f"this rigproof is not the one that made the plan: {words.message(why)}",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from acceptance.core.evidence import AnyBody, PartBegan, ToolRan
-from acceptance.core.message import Message, not_permitted
+from acceptance.core.message import Message, english, not_permitted
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note, Stopped
 from acceptance.process import command
@@ -232,7 +232,18 @@ class Programs:
 
     def _note_missed(self, count: int) -> None:
         if count:
-            self._write(Note(Message("lines_missed", {"check": self._planned.id, "n": count})))
+            self._write(
+                Note(
+                    Message(
+                        english(
+                            "lines_missed",
+                            "{check}: {n} lines came faster than they were listened to; their "
+                            "logs hold them as far as they are kept",
+                        ),
+                        {"check": self._planned.id, "n": count},
+                    )
+                )
+            )
 
     def _record(
         self, name: str, completed: command.ProgramResult, part: Part
@@ -250,5 +261,11 @@ class Programs:
         )
         if completed.log_error:
             values = {"check": self._planned.id, "why": completed.log_error}
-            self._write(Note(Message("log_not_whole", values)))
+            self._write(
+                Note(
+                    Message(
+                        english("log_not_whole", "{check}: a log was not kept whole: {why}"), values
+                    )
+                )
+            )
         return completed

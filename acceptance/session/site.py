@@ -11,7 +11,7 @@ import pytest
 
 from acceptance.core.evidence import AnyBody
 from acceptance.core.finding import Waiver
-from acceptance.core.message import Text, known
+from acceptance.core.message import Text, english, known
 from acceptance.core.parts import Component, parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
@@ -110,7 +110,9 @@ class Program:
         if done.timed_out or done.returncode not in exits:
             name = Path(done.argv[0]).name
             values = known(program=name, how=done.describe(), last=done.last_lines(3) or None)
-            raise WordedError("site_program_failed", **values)
+            raise WordedError(
+                english("site_program_failed", "{program}: {how}[: {last}]"), **values
+            )
         return done
 
 

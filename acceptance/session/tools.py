@@ -14,7 +14,7 @@ from typing import Protocol
 
 from acceptance import tools
 from acceptance.core import parts
-from acceptance.core.message import Gap, Listed, Message, Text, Value, Values
+from acceptance.core.message import Gap, Listed, Message, Text, Value, Values, english
 from acceptance.core.parts import MACHINE, Component
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
@@ -89,7 +89,11 @@ class Outputs:
             if lacking and place not in self.faulty:
                 about: dict[str, Value] = {"tool": output.tool, "why": output.reason}
                 del whole[place]
-                failed[place] = ToolError("figures_missing", figures=Listed(lacking), **about)
+                failed[place] = ToolError(
+                    english("figures_missing", "{tool} did not give {figures}: {why}"),
+                    figures=Listed(lacking),
+                    **about,
+                )
         return replace(self, outputs=whole, failed=failed)
 
     def troubles(self) -> Iterator[Text]:
@@ -114,7 +118,11 @@ class Outputs:
 
 def _alone(gpu: Component, error: Exception) -> Message:
     """Why the run of a program that saw this GPU alone, which it knows as gpu0, proves nothing."""
-    code = "component_says" if gpu == parts.Gpu(0) else "alone_says"
+    code = (
+        "component_says"
+        if gpu == parts.Gpu(0)
+        else english("alone_says", "{component}, which its program sees as gpu0: {why}")
+    )
     return Message(code, {"component": str(gpu), "why": said(error)})
 
 
@@ -192,7 +200,14 @@ def read_all(
         name = place.component
         try:
             if name in late:
-                raise ToolError("no_turn", gpu=str(late[name]))
+                raise ToolError(
+                    english(
+                        "no_turn",
+                        "it had no turn, because the program of {gpu} before it did not end "
+                        "within the check's time: look at {gpu} first",
+                    ),
+                    gpu=str(late[name]),
+                )
             output = read(ended[name], place)
             if output.tool == device_query.TOOL:  # its figures are the card's all the same
                 outputs[name] = output
@@ -224,7 +239,11 @@ def read(done: ProgramResult, place: Place) -> ToolOutput:
     least_s = _LEAST_S[tool.name](done.argv) if tool.name in _LEAST_S else 0
     output = prove(tool.name, done, tool.parse, least_s)
     if tool.name == gpu_burn.TOOL and gpu_burn.died_of_itself(output):
-        raise ToolError("it_last_said", why=output.reason, last=done.last_lines(3))
+        raise ToolError(
+            english("it_last_said", "{why}; it last said: {last}"),
+            why=output.reason,
+            last=done.last_lines(3),
+        )
     if tool.name == fio.TOOL:
         return _of_disk(output, place)
     if not place.gpus:
@@ -266,7 +285,12 @@ def with_gpu_names(output: ToolOutput, seen: Sequence[Gpu]) -> ToolOutput:
 
     def name(told: Component) -> Component:
         if not all(end in names for end in told.ends):
-            raise ToolError("tool_tells_of", tool=output.tool, component=str(told), count=len(seen))
+            raise ToolError(
+                english("tool_tells_of", "{tool} tells of {component}, and was given {count} GPUs"),
+                tool=output.tool,
+                component=str(told),
+                count=len(seen),
+            )
         return parts.renamed(told, names.__getitem__)
 
     readings = tuple(
@@ -303,7 +327,7 @@ def _shortfall(done: ProgramResult, output: ToolOutput) -> Message | None:
             why = stressapptest.shortfall(done.argv, output)
             return why or _time(done, output, "stressapptest_time")
         case fio.TOOL if why := fio.shortfall(done.argv, output):
-            return Message("tool_says", {"tool": fio.TOOL, "why": why})
+            return Message(english("tool_says", "{tool}: {why}"), {"tool": fio.TOOL, "why": why})
     return None
 
 
@@ -312,7 +336,19 @@ def _time(done: ProgramResult, output: ToolOutput, reading: str) -> Message | No
     (worked_s,), due_s = output.reading(reading).values(), _LEAST_S[output.tool](done.argv)
     about: Values = {"tool": output.tool, "worked": f"{worked_s:.4g}"}
     if worked_s < thresholds().program.ran * due_s:
-        return Message("worked_less", {**about, "due": f"{due_s:.4g}"})
+        return Message(
+            english(
+                "worked_less",
+                "{tool} says that it worked for {worked} s, and was to work for {due} s",
+            ),
+            {**about, "due": f"{due_s:.4g}"},
+        )
     if worked_s * thresholds().program.ran > done.seconds:
-        return Message("worked_longer", {**about, "ended": f"{done.seconds:.1f}"})
+        return Message(
+            english(
+                "worked_longer",
+                "{tool} says that it worked for {worked} s, and ended after {ended} s",
+            ),
+            {**about, "ended": f"{done.seconds:.1f}"},
+        )
     return None

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.machine.gpu import Gpu
 from acceptance.observe import board, sysfs
 from acceptance.process import command
@@ -159,13 +159,34 @@ def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
         if node is None or node not in driver.nodes
     ]
     if lost:
-        raise WordedError("no_device_node", gpus=Listed(tuple(map(str, lost))))
+        raise WordedError(
+            english(
+                "no_device_node",
+                "there is no device node for {gpus}: run `nvidia-smi` as root, which makes them, "
+                "then start again",
+            ),
+            gpus=Listed(tuple(map(str, lost))),
+        )
     missing = [node for node in CONTROL_NODES if node not in driver.nodes]
     if missing:
-        raise WordedError("no_control_node", nodes=Listed(tuple(missing)))
+        raise WordedError(
+            english(
+                "no_control_node",
+                "{nodes} is missing: run `sudo nvidia-modprobe -c=0 -u` (package "
+                "nvidia-modprobe); a fresh boot has it only after the first CUDA program",
+            ),
+            nodes=Listed(tuple(missing)),
+        )
     absent = [soname for soname in NEEDED if soname not in driver.libraries]
     if absent:
-        raise WordedError("no_driver_library", libraries=Listed(tuple(absent)))
+        raise WordedError(
+            english(
+                "no_driver_library",
+                "the driver's library {libraries} is not on this host: install the driver's user "
+                "half (libcuda1, libnvidia-ml1)",
+            ),
+            libraries=Listed(tuple(absent)),
+        )
     nodes = (
         *(node for node in own if node),
         *CONTROL_NODES,

@@ -30,7 +30,7 @@ from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from acceptance.core import plain_text, regular_file
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.process import command, orphans
@@ -159,7 +159,11 @@ class ContainerSession:
             self._silent_since = self._silent_since or now
             gone = getattr(error, "status_code", None) == 404
             if gone or time.monotonic() >= self._silent_since + LOST_S:
-                code = "container_removed" if gone else "engine_gone"
+                code = (
+                    english("container_removed", "the container was removed ({why})")
+                    if gone
+                    else english("engine_gone", "the engine no longer answers ({why})")
+                )
                 self._lost, self._over = Message(code, {"why": self.reason(error)}), True
         else:
             self._silent_since = None
@@ -213,7 +217,16 @@ class ContainerSession:
         causes = [self._lost] if self._lost else []
         if starved:
             given = f"{self.memory_bytes / GIB:.1f} GiB"
-            causes.append(Message("container_memory_used", {"size": given}))
+            causes.append(
+                Message(
+                    english(
+                        "container_memory_used",
+                        "the container used up its memory ({size}), and the kernel ended a "
+                        "process in it",
+                    ),
+                    {"size": given},
+                )
+            )
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
         return ProgramResult(
             argv=self.argv,
@@ -388,7 +401,13 @@ class DockerStation:
                     raise
                 made, stdin = self._started(job, memlock=False)
         except ENGINE_ERRORS as error:
-            raise command.CommandError("container_not_started", why=in_one_line(error)) from error
+            raise command.CommandError(
+                english(
+                    "container_not_started",
+                    "the container could not be started: {why}; --station host goes without one",
+                ),
+                why=in_one_line(error),
+            ) from error
         self.client.api.timeout = FOLLOW_S
         running = ContainerSession(
             made,
@@ -441,7 +460,9 @@ def in_one_line(error: BaseException) -> Text:
     if not text:
         for one in behind(error):
             if isinstance(one, TimeoutError | requests.exceptions.Timeout):
-                return Message("engine_connection_mute")
+                return Message(
+                    english("engine_connection_mute", "it takes the connection and does not answer")
+                )
             if isinstance(one, OSError) and one.strerror:
                 return one.strerror
     said = " ".join(str(text or error).split()) or type(error).__name__

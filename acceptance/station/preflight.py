@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acceptance.core.evidence import Scratch
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.message import known as known_values
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note
@@ -76,19 +76,48 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
         except docker.ENGINE_ERRORS as error:
             why = docker.in_one_line(error)
             forbidden = isinstance(why, str) and "ermission denied" in why
-            code = "engine_forbidden" if forbidden else "engine_silent"
+            code = (
+                english("engine_forbidden", "{engine} runs and refuses this user ({why})")
+                if forbidden
+                else english("engine_silent", "{engine} does not answer ({why})")
+            )
             refusals.append(Message(code, {"engine": name, "why": why}))
             continue
         if found.kernel in (None, os.uname().release):
             return EngineProbe(found, (), address)
         values = known_values(engine=name, kernel=found.kernel)
-        refusals.append(Message("engine_of_other_kernel", values))
-    return EngineProbe(None, tuple(refusals) or (Message("no_engine"),))
+        refusals.append(
+            Message(
+                english(
+                    "engine_of_other_kernel",
+                    "{engine} runs under another kernel ({kernel}) than this machine's",
+                ),
+                values,
+            )
+        )
+    return EngineProbe(
+        None, tuple(refusals) or (Message(english("no_engine", "there is no container engine")),)
+    )
 
 
 def host_notice(why: tuple[Message, ...]) -> Message:
     """What the user must see when the loads run without a container."""
-    return Message("user_refused" if _refused(why) else "station_is_host", {"why": why})
+    return Message(
+        english(
+            "user_refused",
+            "STATION: host, because {why}. The loads run in place, with your rights and no "
+            "isolation. `sudo usermod -aG docker $USER`, then a new login, lets you in (members "
+            "of this group are as good as root); --station host (make: STATION=host) goes without.",
+        )
+        if _refused(why)
+        else english(
+            "station_is_host",
+            "STATION: host, because {why}. The loads run in place, with your rights and no "
+            "isolation. `sudo apt install docker.io` (in a checkout: `sudo make engine`) installs "
+            "and starts one; --station host (make: STATION=host) goes without.",
+        ),
+        {"why": why},
+    )
 
 
 def _refused(why: tuple[Message, ...]) -> bool:
@@ -111,7 +140,22 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
     if not why:
         return found, None
     if name == "docker":
-        raise WordedUserError("no_container_refused" if _refused(why) else "no_container", why=why)
+        raise WordedUserError(
+            english(
+                "no_container_refused",
+                "no container can be had: {why}: let yourself in with `sudo usermod -aG docker "
+                "$USER`, then log in again (members of this group are as good as root); --station "
+                "host (make: STATION=host) goes without",
+            )
+            if _refused(why)
+            else english(
+                "no_container",
+                "no container can be had: {why}: `sudo apt install docker.io` (in a checkout: "
+                "`sudo make engine`) installs and starts one; --station host (make: STATION=host) "
+                "goes without",
+            ),
+            why=why,
+        )
     return None, host_notice(why)
 
 
@@ -123,7 +167,15 @@ def _no_client() -> tuple[Message, ...]:
     try:
         command.find("docker")
     except command.ProgramMissing:
-        return (Message("no_client"),)
+        return (
+            Message(
+                english(
+                    "no_client",
+                    "an engine answers, but the command `docker`, which builds the image, is not "
+                    "installed",
+                )
+            ),
+        )
     return ()
 
 
@@ -177,7 +229,13 @@ def choose(
     if found is None or found.engine is None:
         return HostStation(line), line
     if stops_at_the_gate(plan, inventory, fail_fast=options.fail_fast):
-        return HostStation(), Message("container_not_prepared")
+        return HostStation(), Message(
+            english(
+                "container_not_prepared",
+                "no container is prepared: a GPU that is due is not there as it should be, or not "
+                "set up for a test, and the run stops there",
+            )
+        )
     from acceptance.station import container_args, container_owner, docker
 
     boot = clock.boot_id(root)
@@ -188,7 +246,15 @@ def choose(
             docker.image_id(found.engine.client, reference) if reference is not None else None
         )
     except docker.ENGINE_ERRORS as error:
-        raise WordedUserError("engine_fails", why=docker.in_one_line(error)) from error
+        raise WordedUserError(
+            english(
+                "engine_fails",
+                "the container engine fails ({why}): `sudo apt install docker.io` (in a checkout: "
+                "`sudo make engine`) installs and starts one; --station host (make: STATION=host) "
+                "goes without",
+            ),
+            why=docker.in_one_line(error),
+        ) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
     due = gpus(inventory, plan.gpus)
     grant = container_args.choose(
@@ -219,7 +285,14 @@ def custom_image_reason(reference: str) -> Message:
 
     Such an image may contain fakes of the tools.
     """
-    return Message("custom_image", {"image": reference})
+    return Message(
+        english(
+            "custom_image",
+            "the loads ran in an image named with --image ({image}), which may hold anything: "
+            "such a run never passes",
+        ),
+        {"image": reference},
+    )
 
 
 def _image(
@@ -233,7 +306,14 @@ def _image(
     """The image's provenance, including its id. An image that the user named is marked as such."""
     if reference is not None:
         if identity is None:
-            raise WordedUserError("no_image", image=reference)
+            raise WordedUserError(
+                english(
+                    "no_image",
+                    "there is no image {image} here: name one that `docker images` lists, or "
+                    "leave --image (make: IMAGE) away, and rigproof builds its own",
+                ),
+                image=reference,
+            )
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance.core.message import Message, after_fault
+from acceptance.core.message import Message, after_fault, english
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode
@@ -70,7 +70,9 @@ def test_gpu_burn(
     serials = uuids(due_gpus)
     wrong, compares, rate, ratio = NAMES[mode]
     check(wrong, errors, notes=reasons, serials=serials)
-    unshown = after_fault(Message("not_shown_after_fault"))
+    unshown = after_fault(
+        Message(english("not_shown_after_fault", "a run with a fault need not show it"))
+    )
     unread = {gpu.name: unshown for gpu in due_gpus} if failed else {}
     made = found.get("gpu_burn_compares", {})
     check(compares, made, skipped=unread, serials=serials)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from acceptance.core.message import english
 from acceptance.loads.cpu.contract import Groups
 from acceptance.machine.inventory import Inventory
 from acceptance.tools.proof import ToolError
@@ -37,5 +38,11 @@ def llc_bytes(inventory: Inventory) -> int:
     last = [cache for cache in caches if cache.level == max(cache.level for cache in caches)]
     sizes = [cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None]
     if not sizes or len(sizes) != len(last):
-        raise ToolError("cache_sizes_unknown")
+        raise ToolError(
+            english(
+                "cache_sizes_unknown",
+                "the kernel does not show every cache size, so arrays that leave the caches "
+                "cannot be chosen",
+            )
+        )
     return sum(sizes)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from acceptance.core.dtype import CPU_DTYPES, DtypeName
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Values, english
 from acceptance.core.parts import CPU
 from acceptance.diagnosis.series import Series
 from acceptance.loads.cpu.contract import GEMM, Gemm, Groups
@@ -145,10 +145,27 @@ def test_cooling(telemetry: Mapping[str, Series], load_spans: NamedSpans, check:
     if dead is not None:  # no processor under load is so cold, and none runs so hot
         cold = dead < low
         highest = dead if cold else telemetry["cpu_temperature_c"].minimum()
-        code = "sensor_cold" if cold else "sensor_hot"
+        code = (
+            english(
+                "sensor_cold",
+                "cpu_temperature_c was never above {highest} degC, and no processor at work is so "
+                "cold",
+            )
+            if cold
+            else english(
+                "sensor_hot",
+                "cpu_temperature_c was never below {highest} degC, and no processor runs so hot",
+            )
+        )
         gaps.append(Message(code, {"highest": f"{highest:g}"}))
     if gaps:
-        raise WordedError("sensor_unread", gaps=tuple(gaps))
+        raise WordedError(
+            english(
+                "sensor_unread",
+                "{gaps}: see whether the sensor can be read under load, and run again",
+            ),
+            gaps=tuple(gaps),
+        )
 
 
 def _possible(warm: Series) -> Series:
@@ -180,7 +197,14 @@ def patches(name: str, telemetry: Mapping[str, Series], checks: NamedSpans) -> M
                 "share": f"{100 * missing / len(due):.0f}",
                 "most": f"{100 * thresholds().sensor.missing:g}",
             }
-            return Message("sensor_patches", values)
+            return Message(
+                english(
+                    "sensor_patches",
+                    "{reading} was not measured in {check}: {share} % of its samples are missing "
+                    "or out of range, more than {most} %",
+                ),
+                values,
+            )
     return None
 
 
@@ -200,8 +224,16 @@ def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> Message | None:
     due = (min(span, 3600.0) + max(span - 3600.0, 0.0) / 10.0) / 2
     if len(moments) < due:
         values: Values = {"reading": name, "count": len(moments), "seconds": f"{span:.0f}"}
-        return Message("few_samples", values)
+        return Message(
+            english("few_samples", "{reading} has {count} samples of a run of {seconds} s"), values
+        )
     if ended - max(moments) > thresholds().host_sensor.late_s:
         since = f"{ended - max(moments):.0f}"
-        return Message("last_read_before_end", {"reading": name, "seconds": since})
+        return Message(
+            english(
+                "last_read_before_end",
+                "{reading} was last read {seconds} s before the end of the run",
+            ),
+            {"reading": name, "seconds": since},
+        )
     return None

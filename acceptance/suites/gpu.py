@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.core.message import Listed, Message, Text, after_fault, no_answer, not_offered
+from acceptance.core.message import (
+    Listed,
+    Message,
+    Text,
+    after_fault,
+    english,
+    no_answer,
+    not_offered,
+)
 from acceptance.core.parts import GPUS, MACHINE
 from acceptance.core.plain_text import same_text
 from acceptance.expect import gpu_names
@@ -77,7 +85,13 @@ def test_present(inventory: Inventory, expected_gpus: tuple[Gpu, ...], check: Ch
     )
     waiting = [gpu.name for gpu in expected_gpus if kinds[gpu] == "set-up"]
     if waiting:
-        raise WordedError("not_set_up", gpus=Listed(tuple(map(str, waiting))), places=lines)
+        raise WordedError(
+            english(
+                "not_set_up", "{gpus}: not to be tested as the machine is set up now\n{places}"
+            ),
+            gpus=Listed(tuple(map(str, waiting))),
+            places=lines,
+        )
 
 
 @pytest.mark.gate
@@ -130,7 +144,13 @@ def test_granted(
         serials=uuids(due_gpus),
     )
     lost = tuple(
-        Message("gpu_by_uuid", {"gpu": str(gpu.name), "uuid": gpu.uuid or Message("without_uuid")})
+        Message(
+            english("gpu_by_uuid", "{gpu} ({uuid})"),
+            {
+                "gpu": str(gpu.name),
+                "uuid": gpu.uuid or Message(english("without_uuid", "without a UUID")),
+            },
+        )
         for gpu in due_gpus
         if gpu.uuid not in seen
     )
@@ -138,11 +158,40 @@ def test_granted(
     # only those.
     more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
-        why: list[Text] = [Message("cannot_be_seen", {"gpus": Listed(lost)})] if lost else []
-        why += [Message("seen_and_not_due", {"gpus": Listed(tuple(more))})] if more else []
+        why: list[Text] = (
+            [
+                Message(
+                    english("cannot_be_seen", "cannot be seen from where the loads run: {gpus}"),
+                    {"gpus": Listed(lost)},
+                )
+            ]
+            if lost
+            else []
+        )
+        why += (
+            [
+                Message(
+                    english("seen_and_not_due", "seen there and not due: {gpus}"),
+                    {"gpus": Listed(tuple(more))},
+                )
+            ]
+            if more
+            else []
+        )
         why += [inside.error] if inside.error else []
         why += [at_index(one.index, one.error) for one in inside.devices if one.error]
-        raise WordedError("not_granted", why=tuple(why))
+        raise WordedError(
+            english(
+                "not_granted",
+                "{why}: where the loads run in a container, set the engine up for GPUs (NVIDIA's "
+                "container toolkit, then `sudo nvidia-ctk cdi generate "
+                "--output=/etc/cdi/nvidia.yaml`) or go without one (--station host, make: "
+                "STATION=host); where they run on the host itself, NVML has changed its answer "
+                "since the run began: `nvidia-smi -L`, and Xid and NVRM lines in `dmesg`, say "
+                "what happened",
+            ),
+            why=tuple(why),
+        )
 
 
 @pytest.mark.session("host-before")
@@ -184,8 +233,15 @@ def test_identity(
                     else same_text(text, found)
                 )
                 differs = None if found is None else not same
-                why = no_answer(Message("not_told_of_card", {"what": name}))
-                note = Message("found", {"text": str(found)})
+                why = no_answer(
+                    Message(
+                        english(
+                            "not_told_of_card", "the driver does not tell the {what} of this card"
+                        ),
+                        {"what": name},
+                    )
+                )
+                note = Message(english("found", "found {text}"), {"text": str(found)})
                 check.single(measurement, gpu.name, differs, why, note)
         _links(gpu, check)
 
@@ -195,7 +251,14 @@ def _links(gpu: Gpu, check: Check) -> None:
 
     A maximum that neither shows is skipped with its reason.
     """
-    unread = not_offered(Message("no_link_maximum"))
+    unread = not_offered(
+        Message(
+            english(
+                "no_link_maximum",
+                "the kernel shows no link maximum for this card (a VM may withhold it)",
+            )
+        )
+    )
     check.single("gpu_link_width_max", gpu.name, gpu.link_width, unread)
     check.single("gpu_link_gen_max", gpu.name, gpu.link_generation, unread)
 
@@ -276,7 +339,7 @@ def test_device_query(tools: Tools, due_gpus: tuple[Gpu, ...], check: Check) -> 
     output = runs.only()
     shown = dict(zip(in_slots(output, due_gpus), output.gpus, strict=True))
     serials = uuids(due_gpus)
-    unshown = after_fault(Message("not_shown_by_cuda"))
+    unshown = after_fault(Message(english("not_shown_by_cuda", "CUDA does not show this GPU")))
     unseen = {gpu.name: unshown for gpu in due_gpus if gpu not in shown}
     check(
         "gpu_seen_by_cuda",

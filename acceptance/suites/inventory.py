@@ -18,6 +18,7 @@ from acceptance.core.message import (
     Unmeasured,
     Value,
     after_fault,
+    english,
     not_offered,
 )
 from acceptance.core.parts import CPU, MEMORY, SYSTEM, Component, Part
@@ -44,7 +45,10 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     Measured: the processors that the kernel has online. A core that the firmware switched off is
     missing here.
     """
-    cpu, untold = inventory.cpu, not_offered(Message("no_topology"))
+    cpu, untold = (
+        inventory.cpu,
+        not_offered(Message(english("no_topology", "the kernel shows no processor topology"))),
+    )
     for name, value in (
         ("cpu_sockets", cpu.sockets),
         ("cpu_cores", cpu.cores),
@@ -52,7 +56,15 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     ):
         check.single(name, CPU, value, untold)
     if machine is not None:
-        model, governor = Message("no_processor_model"), Message("no_governor")
+        model, governor = (
+            Message(english("no_processor_model", "the kernel shows no processor model")),
+            Message(
+                english(
+                    "no_governor",
+                    "the machine offers no frequency governor (a VM leaves it to its host)",
+                )
+            ),
+        )
         _compare(check, "cpu_model_differs", CPU, machine.cpu.model, cpu.model, model)
         _compare(check, "cpu_governor_differs", CPU, machine.cpu.governor, cpu.governor, governor)
 
@@ -74,7 +86,11 @@ def test_memory(inventory: Inventory, check: Check) -> None:
     if found is not None:  # due only then
         check.single("memory_channels", MEMORY, len(found.filled), note=found.empty_cost())
         less = None if found.less is None else len(found.less)
-        untold = not_offered(Message("module_size_untold"))
+        untold = not_offered(
+            Message(
+                english("module_size_untold", "the firmware does not give the size of every module")
+            )
+        )
         check.single("memory_channels_unequal", MEMORY, less, untold, found.unequal_cost())
 
 
@@ -95,16 +111,20 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
     """
     declared = machine.memory.dimm if machine else ()
     found = {dimm.slot: dimm for dimm in inventory.memory.dimms or ()}
-    slots = Message("modules_in", {"slots": _names(found)})
+    slots = Message(english("modules_in", "modules are in: {slots}"), {"slots": _names(found)})
     for wanted in declared:
         component: Component = Part("dimm", wanted.slot)
         dimm = found.get(wanted.slot)
         there: bool | None = dimm is not None
-        why = not_offered(Message("not_in_firmware_tables"))
+        why = not_offered(
+            Message(english("not_in_firmware_tables", "the firmware's tables do not say"))
+        )
         if inventory.memory.dimms is None:
             there, why = None, _unread(inventory.memory)
         elif dimm is None:
-            why = after_fault(Message("no_module_in", {"slot": wanted.slot}))
+            why = after_fault(
+                Message(english("no_module_in", "no module is in {slot}"), {"slot": wanted.slot})
+            )
         check.single("dimm_present", component, there, why, slots)
         size = dimm.size_bytes / GIB if dimm and dimm.size_bytes is not None else None
         for name, value in (
@@ -134,10 +154,10 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
     declared, disks = machine.disk if machine else (), known(inventory.disks)
     there = tuple(
         Message(
-            "disk_there",
+            english("disk_there", "{disk} {model} {size} GB[ with firmware {firmware}]"),
             message.known(
                 disk=disk.name,
-                model=disk.model or Message("without_model"),
+                model=disk.model or Message(english("without_model", "without a model")),
                 size=f"{known(disk.size_bytes) / 1e9:.0f}",
                 firmware=disk.firmware,
             ),
@@ -148,7 +168,10 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
         Part("declared-disk", str(n)): float(len(found))
         for n, found in enumerate(assign_disks(declared, disks), start=1)
     }
-    note = Message("disks_found", {"disks": Listed(there) if there else Message("none")})
+    note = Message(
+        english("disks_found", "disks found: {disks}"),
+        {"disks": Listed(there) if there else Message("none")},
+    )
     check("disk_count", counts, notes=dict.fromkeys(counts, note))
 
 
@@ -164,10 +187,14 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
     for declared in machine.network if machine else ():
         component: Component = Part("net", declared.name)
         link = found.get(declared.name)
-        there = Message("links_found", {"links": _names(found)})
+        there = Message(english("links_found", "links found: {links}"), {"links": _names(found)})
         up = bool(link and link.up)
         check.single("link_up", component, up, note=there)
-        why = not_offered(Message("speed_not_told")) if up else after_fault(Message("link_down"))
+        why = (
+            not_offered(Message(english("speed_not_told", "the driver does not tell the speed")))
+            if up
+            else after_fault(Message(english("link_down", "the link is down or missing")))
+        )
         check.single("link_speed", component, link.speed_mbps if link else None, why)
 
 
@@ -188,7 +215,17 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
         ("kernel_differs", "kernel", system.kernel, board.kernel),
         ("driver_differs", "driver", system.driver, board.nvidia_driver),
     ):
-        _compare(check, measurement, SYSTEM, text, found, Message("not_shown", {"what": name}))
+        _compare(
+            check,
+            measurement,
+            SYSTEM,
+            text,
+            found,
+            Message(
+                english("not_shown", "the machine does not show its {what} (a VM may withhold it)"),
+                {"what": name},
+            ),
+        )
 
 
 def _compare(

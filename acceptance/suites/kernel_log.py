@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import SYSTEM
 from acceptance.core.record import HARMFUL, Event
 from acceptance.observe import kernel_log, kmsg
@@ -43,7 +43,10 @@ def faults(events: tuple[KernelEvent, ...]) -> list[Text]:
 
 def _lines(events: Iterable[KernelEvent]) -> list[Message]:
     return [
-        Message("kernel_fault", {"event": f"{event.kind} {event.code}", "text": event.text})
+        Message(
+            english("kernel_fault", "{event}: {text}"),
+            {"event": f"{event.kind} {event.code}", "text": event.text},
+        )
         for event in events
     ]
 
@@ -72,9 +75,12 @@ def test_since_boot(
     for event in {(one.kind, one.code, one.component): one for one in of_tested}.values():
         report_event(event.to_record(None))
     warned = _lines(one for one in mild if one not in of_tested)
-    since = Message("log_empty")
+    since = Message(english("log_empty", "the log is empty"))
     if found:
-        since = Message("messages_since", {"seconds": f"{found[0].seconds_since_boot:.0f}"})
+        since = Message(
+            english("messages_since", "messages since {seconds} s after boot"),
+            {"seconds": f"{found[0].seconds_since_boot:.0f}"},
+        )
     note = Message("note", {"text": (since, *seen[:3], *warned[:3])})
     check.single("kernel_faults_before", SYSTEM, len(seen), note=note)
 
@@ -95,7 +101,9 @@ def test_during_run(
     """
     if kernel_log_after is None:
         records(root)  # skips where it may not be read now either
-        raise WordedError("log_unread_at_start")
+        raise WordedError(
+            english("log_unread_at_start", "the kernel log could not be read when the run began")
+        )
     try:
         found = records(root)
     except CheckSkipped as skip:
@@ -103,7 +111,13 @@ def test_during_run(
             "reading_lost", what="kernel_faults_during", why=skip.gap.reason
         ) from skip
     if found and found[0].sequence > kernel_log_after + 1:
-        raise WordedError("log_overwritten")
+        raise WordedError(
+            english(
+                "log_overwritten",
+                "the kernel overwrote messages of this run: enlarge its buffer with the boot "
+                "option log_buf_len=4M",
+            )
+        )
     lines = kmsg.as_lines(record for record in found if record.sequence > kernel_log_after)
     seen = faults(weigh(kernel_log.events_of(lines), tested_parts, in_run=True))
     note = Message("clauses", {"why": tuple(seen[:3])}) if seen else None

@@ -19,6 +19,7 @@ from acceptance.core.message import (
     Quantity,
     Text,
     after_fault,
+    english,
     no_answer,
     not_offered,
 )
@@ -52,8 +53,16 @@ PEER_COPIES = {
     "copy_d2d_read": "device_to_device_memcpy_read_ce",
     "copy_d2d_write": "device_to_device_memcpy_write_ce",
 }
-PEER_ACCESS_UNKNOWN = Message("peer_access_unknown")
-NO_FIGURE = after_fault(Message("no_figure_counts"))
+PEER_ACCESS_UNKNOWN = Message(
+    english(
+        "peer_access_unknown",
+        "NVML does not say whether these two have peer access: see `nvidia-smi topo -p2p r`, and "
+        "update a driver that does not tell it",
+    )
+)
+NO_FIGURE = after_fault(
+    Message(english("no_figure_counts", "no figure counts of a run with a fault"))
+)
 # A quarter of what the others copy: making and comparing the buffers takes most of a GPU's turn. On
 # two H100s either direction was as fast as with 512 MiB within 0.3 %, with 64 MiB 2 % slower.
 HOST_MIB = 128
@@ -84,7 +93,13 @@ def test_paths(
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
                 offers = {"path": f"{cell}", "read": pair.p2p_read, "write": pair.p2p_write}
                 both = pair.p2p_read == pair.p2p_write == "ok"
-                supported.add(name, float(both), Message("peer_path", offers))
+                supported.add(
+                    name,
+                    float(both),
+                    Message(
+                        english("peer_path", "path {path}; read {read}, write {write}"), offers
+                    ),
+                )
             if name in wanted and cell is not None:
                 differs.add(name, float(cell != wanted[name]), Message("found", {"text": cell}))
     untold = dict.fromkeys(check.components("p2p_supported"), no_answer(PEER_ACCESS_UNKNOWN)) | {
@@ -130,7 +145,14 @@ class Again:
     def note(self) -> Message:
         """In words."""
         about = {"measurement": self.measurement, "component": str(self.component)}
-        return Message("all_measured_again", {**about, "first": self.first})
+        return Message(
+            english(
+                "all_measured_again",
+                "all were measured a second time, and that counts: at first {measurement} of "
+                "{component} was {first}",
+            ),
+            {**about, "first": self.first},
+        )
 
 
 def _take(
@@ -460,7 +482,18 @@ def test_peers(
         if path.pair not in due:
             continue
         if not path.rates and not path.contradictions:
-            counts.skip(path.pair, not_offered(Message("peers_no_rate")))
+            counts.skip(
+                path.pair,
+                not_offered(
+                    Message(
+                        english(
+                            "peers_no_rate",
+                            "no check of this run measured a rate between the two, so nothing can "
+                            "be compared: run link.p2p and link.peer_copies too",
+                        )
+                    )
+                ),
+            )
         else:
             counts.add(path.pair, float(len(path.open)), peer_paths.note(path))
     check.take(peer_paths.CONTRADICTIONS, counts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message, Text, after_fault
+from acceptance.core.message import Listed, Message, Text, after_fault, english
 from acceptance.core.parts import MEMORY
 from acceptance.loads.cpu.contract import Groups, MemoryBandwidth, MemoryRandom
 from acceptance.machine.inventory import Inventory, known
@@ -81,7 +81,10 @@ def test_stressapptest(
     argv = host_tools.stressapptest_argv(memory_gib, threads=threads, seconds=seconds)
     runs = tools.run(stressapptest.TOOL, argv, on=[Place(MEMORY)])
     check.faults("stressapptest_errors", runs, count=host_tools.memory_errors)
-    uncounted, untested = Message("no_rate_counts"), Message("not_all_tested")
+    uncounted, untested = (
+        Message(english("no_rate_counts", "no rate counts from a run that found wrong data")),
+        Message(english("not_all_tested", "a run that found wrong data did not go over all of it")),
+    )
     check.figures("stressapptest_copy", runs, "stressapptest_copy", after_fault(uncounted))
     check.figures("memory_tested", runs, "stressapptest_tested", after_fault(untested))
     output = runs.only()

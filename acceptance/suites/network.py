@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from acceptance.core import message
-from acceptance.core.message import Gap, Listed, Message, after_fault, no_answer, not_offered
+from acceptance.core.message import (
+    Gap,
+    Listed,
+    Message,
+    after_fault,
+    english,
+    no_answer,
+    not_offered,
+)
 from acceptance.core.parts import Component
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.machine import network_card
@@ -83,11 +91,32 @@ def _links(ports_before: Ports, ports_now: Ports, check: Check) -> None:
         if found is not None:
             shares.add(name, found.share, found.told)
         elif port is None:
-            shares.skip(name, no_answer(Message("network_port_gone")))
+            shares.skip(
+                name,
+                no_answer(
+                    Message(
+                        english(
+                            "network_port_gone",
+                            "the port is not there any more, or another card has its name",
+                        )
+                    )
+                ),
+            )
         elif network_card.link_share(ports_before[name]) is not None:
             shares.skip(name, no_answer(Message("reading_lost", {"what": "network_link_share"})))
         else:
-            shares.skip(name, not_offered(Message("network_link_unread")))
+            shares.skip(
+                name,
+                not_offered(
+                    Message(
+                        english(
+                            "network_link_unread",
+                            "the kernel does not show the card's link, or the most that it could "
+                            "be: if that is usual for this card, waive it in the machine file",
+                        )
+                    )
+                ),
+            )
     check.take("network_link_share", shares, serials=_serials(ports_before))
 
 
@@ -107,11 +136,21 @@ def test_rates(ports_before: Ports, ports_now: Ports, check: Check) -> None:
         if port is not None and port.up and port.speed_mbps is not None:
             rates.add(name, float(port.speed_mbps))
         else:
-            lost = Message("network_port_down" if port is not None else "network_port_gone")
+            lost = Message(
+                english(
+                    "network_port_down",
+                    "the port was up when the run began and is down now, or its driver does not "
+                    "report the rate: bring it up and run again",
+                )
+                if port is not None
+                else "network_port_gone"
+            )
             rates.skip(name, no_answer(lost))
     serials = _serials(ports_before)
     check.take("network_rate", rates, serials=serials)
-    no_equal = after_fault(Message("network_no_equal"))
+    no_equal = after_fault(
+        Message(english("network_no_equal", "no equal port is up to compare this one with"))
+    )
     lone = dict.fromkeys(check.components("network_rate_ratio"), no_equal)
     check.ratio("network_rate_ratio", skipped={**lone, **rates.gaps}, serials=serials)
 
@@ -137,7 +176,9 @@ def test_affinity(
             continue
         path, nearest = found
         names = Listed(tuple(port.name for port in nearest))
-        note = Message("network_cards_near", {"path": path, "cards": names})
+        note = Message(
+            english("network_cards_near", "{path}: {cards}"), {"path": path, "cards": names}
+        )
         distances.add(gpu.name, float(network_card.PATHS.index(path) + 1), note)
         addresses = {port.pci_address for port in nearest}
         declared = [
@@ -152,7 +193,18 @@ def test_affinity(
             differs.add(gpu.name, float(far), note)
     serials = uuids(due_gpus)
     check.take("gpu_network_distance", distances, serials=serials)
-    unknown = dict.fromkeys(due, not_offered(Message("network_place_unknown")))
+    unknown = dict.fromkeys(
+        due,
+        not_offered(
+            Message(
+                english(
+                    "network_place_unknown",
+                    "the kernel does not show the place of the GPU or of any network card in the "
+                    "PCI tree: waive it in the machine file, or remove gpus from its network table",
+                )
+            )
+        ),
+    )
     check.take("gpu_network_differs", differs, skipped=unknown, serials=serials)
 
 
@@ -178,7 +230,10 @@ def test_ports(ports_before: Ports, ports_now: Ports, check: Check) -> None:
             shares.skip(name, no_answer(Message("speed_not_told")))
         elif name in rated and now is not None and now.speed_mbps is not None:
             speeds = {"before": known(before.speed_mbps), "after": now.speed_mbps}
-            note = Message("network_rate_moved", speeds)
+            note = Message(
+                english("network_rate_moved", "{before} Mbit/s before the run, {after} after it"),
+                speeds,
+            )
             shares.add(name, now.speed_mbps / known(before.speed_mbps), note)
         lost.add(name, float(fell), note)
     serials = _serials(ports_before)
@@ -189,7 +244,12 @@ def test_ports(ports_before: Ports, ports_now: Ports, check: Check) -> None:
 def _fall(now: NetworkLink | None) -> Message:
     if now is None:
         return Message("network_port_gone")
-    return Message("network_port_fell", message.known(state=now.state, physical=now.phys_state))
+    return Message(
+        english(
+            "network_port_fell", "up before the run, {state} after it[, physical state {physical}]"
+        ),
+        message.known(state=now.state, physical=now.phys_state),
+    )
 
 
 @pytest.mark.session("host-after")

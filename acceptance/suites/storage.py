@@ -20,6 +20,7 @@ from acceptance.core.message import (
     Text,
     Values,
     after_fault,
+    english,
     no_answer,
     not_permitted,
 )
@@ -82,7 +83,9 @@ Exists = Callable[[str], bool]
 REPORT = "storage.smart_health"
 SELF_TEST_BEGUN = "storage.self_test_begun"
 # What the disk failed has a finding of its own.
-UNREAD_FILE = after_fault(Message("storage_not_read"))
+UNREAD_FILE = after_fault(
+    Message(english("storage_not_read", "the disk failed before it was measured"))
+)
 RAID_BEFORE = "storage.raid_before"
 RAID_MEMBERS = "raid_members"  # the table of it
 RAID_POLL_S = 0.5
@@ -137,7 +140,12 @@ class _Answers:
         """The same of a disk that has answered before: whatever it lacks now, it had then."""
         found = self.of(disk, ask, *given)
         if found is None:
-            why = Message("answered_before", {"why": self.skipped[disk.component].reason})
+            why = Message(
+                english(
+                    "answered_before", "it answered earlier in this run, and does not now: {why}"
+                ),
+                {"why": self.skipped[disk.component].reason},
+            )
             self.skipped[disk.component] = no_answer(why)
         return found
 
@@ -145,7 +153,17 @@ class _Answers:
         """A disk of which smartctl found no device node: in a container that was given none."""
         if any(self.exists(f"dev/{disk.name}") for disk in self.disks):
             return error.gap
-        return not_permitted(Message("disk_nodes_absent", {"why": error.message}))
+        return not_permitted(
+            Message(
+                english(
+                    "disk_nodes_absent",
+                    "no disk has its device node in /dev, so smartctl cannot ask any ({why}): in "
+                    "a container, run this check on the host, or give the container the device "
+                    "nodes",
+                ),
+                {"why": error.message},
+            )
+        )
 
 
 def _health(done: ProgramResult) -> smart.Health:
@@ -203,19 +221,53 @@ def test_smart_health(
         name, health = disk.component, answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
             if _is_gone(disk, exists):
-                faults.count(name, [Message("disk_not_shown")])
+                faults.count(
+                    name,
+                    [
+                        Message(
+                            english(
+                                "disk_not_shown",
+                                "the kernel showed this disk when the run was planned and does "
+                                "not any more: look at the kernel log for what it said of the "
+                                "disk, reseat it and its cables, and run again",
+                            )
+                        )
+                    ],
+                )
                 answers.skipped[name] = after_fault(Message("disk_not_shown"))
             continue
         faults.count(name, smart.faults(health), *disk_counts.shown(health))
         warnings.count(name, disk_counts.warnings(health))
         if not disk_counts.offered(health):
-            beyond.skip(name, no_answer(Message("disk_counts_none")))
+            beyond.skip(
+                name,
+                no_answer(
+                    Message(
+                        english(
+                            "disk_counts_none",
+                            "the disk is declared as new, and its report has no count that could "
+                            "show it: ask it with the device type of its bridge or controller, or "
+                            "remove `new` from its table in the machine file",
+                        )
+                    )
+                ),
+            )
         elif name in new:
             most = thresholds().new_disk.most_used_percent
             beyond.count(name, disk_counts.beyond_new(health, most))
         if disk.kind == "nvme" and health.percentage_used is None:
             # every NVMe disk has it (NVMe base specification)
-            worn.skip(name, no_answer(Message("wear_not_told")))
+            worn.skip(
+                name,
+                no_answer(
+                    Message(
+                        english(
+                            "wear_not_told",
+                            "its health log does not tell how far it is worn: update smartmontools",
+                        )
+                    )
+                ),
+            )
         elif disk.kind == "nvme" and health.percentage_used is not None:
             worn.add(name, health.percentage_used / 100)
     unread, serials = answers.skipped, _serials(inventory)
@@ -302,7 +354,15 @@ def _unread_before(
 ) -> None:
     """Keep why there is no report of a disk from before the run: why there is none now, if so."""
     if answers.of(disk, _asked, parse, smart_report, disk) is not None:
-        answers.skipped[disk.component] = no_answer(Message("disk_unread_before"))
+        answers.skipped[disk.component] = no_answer(
+            Message(
+                english(
+                    "disk_unread_before",
+                    "there is no report of it from before the run: run the checks "
+                    "storage.smart_health and storage.self_test_begun with this one",
+                )
+            )
+        )
 
 
 class _Gone(WordedError):
@@ -313,7 +373,10 @@ def _present(done: ProgramResult) -> smart.Health:
     try:
         return _health(done)
     except smart.DiskVanished as error:
-        raise _Gone("disk_vanished", why=said(error)) from error
+        raise _Gone(
+            english("disk_vanished", "it was there before the run and is gone now: {why}"),
+            why=said(error),
+        ) from error
 
 
 @pytest.mark.session("host-before")
@@ -345,8 +408,25 @@ def test_filesystems(inventory: Inventory, root: Path, check: Check) -> None:
     before, now = inventory.writable or (), filesystem.local(root)
     found = tuple(name for name in before if not now.get(name, True))
     gone = tuple(name for name in before if name not in now)
-    told = [Message("filesystems_fell", {"sources": Listed(found)})] if found else []
-    told += [Message("filesystems_gone", {"sources": Listed(gone)})] if gone else []
+    told = (
+        [
+            Message(
+                english("filesystems_fell", "read-only now: {sources}"), {"sources": Listed(found)}
+            )
+        ]
+        if found
+        else []
+    )
+    told += (
+        [
+            Message(
+                english("filesystems_gone", "not mounted any more: {sources}"),
+                {"sources": Listed(gone)},
+            )
+        ]
+        if gone
+        else []
+    )
     note = Message("clauses", {"why": tuple(told)}) if told else None
     check.single("filesystems_read_only", SYSTEM, len(found), note=note)
 
@@ -389,7 +469,13 @@ def test_raid_growth(root: Path, earlier_tables: EarlierTables, check: Check) ->
     """
     tables = earlier_tables(RAID_BEFORE)
     if not tables:
-        raise WordedError("raid_unread_before")
+        raise WordedError(
+            english(
+                "raid_unread_before",
+                "the RAID arrays were not read before the run (storage.raid_before), so what they "
+                "counted during it is not known",
+            )
+        )
     before = [row for one in tables for row in one.rows]
     state = _unblocked(root, thresholds().raid.blocked_s)
     grown = raid.growth(before, state.arrays)
@@ -472,7 +558,10 @@ def test_temperature(
         if found is None or found.limit_c is None or not shown:
             continue
         most, limit = Quantity(max(shown), "degC"), Quantity(found.limit_c, "degC")
-        note = Message("disk_temperature", {"most": most, "limit": limit})
+        note = Message(
+            english("disk_temperature", "at most {most}, and the drive's own threshold is {limit}"),
+            {"most": most, "limit": limit},
+        )
         margins.add(disk.component, found.limit_c - most.value, note)
     check.take("disk_temperature_margin", margins, serials=_serials(inventory))
     if troubles:
@@ -506,7 +595,15 @@ def _patches(tables: Sequence[Table], disk: Component) -> Iterator[Message]:
                 "share": f"{100 * missing / due:.0f}",
                 "most": f"{100 * thresholds().sensor.missing:g}",
             }
-            yield Message("disk_temperature_patches", values)
+            yield Message(
+                english(
+                    "disk_temperature_patches",
+                    "the temperature of {disk} was not measured in {check}: {share} % of its "
+                    "samples are missing or such as no disk can have, more than {most} %: see "
+                    "whether `sensors` shows it under load, and run again",
+                ),
+                values,
+            )
 
 
 @pytest.mark.session("host-before")
@@ -530,15 +627,30 @@ def test_self_test_begun(
         tests = answers.of(disk, _asked, _self_tests, smart_report, disk)
         if tests is None:
             continue
-        refusal: Message | None = Message("self_test_not_offered")
+        refusal: Message | None = Message(
+            english(
+                "self_test_not_offered",
+                "not begun: the disk has no self-test, or smartctl is too old to start it (NVMe "
+                "needs 7.4)",
+            )
+        )
         if tests.percent is not None:
-            refusal = Message("self_test_runs_already", {"percent": tests.percent})
+            refusal = Message(
+                english(
+                    "self_test_runs_already",
+                    "not begun: a self-test of somebody else is running ({percent} % done)",
+                ),
+                {"percent": tests.percent},
+            )
         elif tests.supported:
             started = answers.again(disk, _asked, _start, start_self_test, disk)
             if started is None:
                 continue
             (refusal,) = started
-        takes = Message("self_test_takes", {"minutes": tests.minutes or 0})
+        takes = Message(
+            english("self_test_takes", "it takes up to {minutes} minutes by the disk's own word"),
+            {"minutes": tests.minutes or 0},
+        )
         begun.add(disk.component, float(refusal is None), refusal or takes)
     check.take("disk_self_test_begun", begun, skipped=answers.skipped, follows=REPORT)
 
@@ -577,7 +689,11 @@ def test_self_test(
         if after is None:
             continue
         if start is None or start.returncode & smart.NOT_DONE:
-            failed.add(disk.component, 0.0, Message("self_test_not_begun"))
+            failed.add(
+                disk.component,
+                0.0,
+                Message(english("self_test_not_begun", "no self-test was begun in this run")),
+            )
             continue
         result = self_test.result(before, after)
         if (lack := _lack(after, result)) is not None:
@@ -606,11 +722,31 @@ def _ended(
 def _lack(after: SelfTests, result: SelfTestResult | None) -> Message | None:
     """Why a self-test that was begun proves nothing; None where it passed or failed."""
     if after.percent is not None:
-        return Message("self_test_runs_still", {"percent": after.percent})
+        return Message(
+            english(
+                "self_test_runs_still",
+                "its self-test has not ended ({percent} % done): wait, read it with `smartctl "
+                "-a`, and run again on an idle disk",
+            ),
+            {"percent": after.percent},
+        )
     if result is None:
-        return Message("self_test_lost")
+        return Message(
+            english(
+                "self_test_lost",
+                "its self-test was begun, and its log has no result of it: read the log with "
+                "`smartctl -a`, and run again",
+            )
+        )
     if result.state == "aborted":
-        return Message("self_test_aborted", {"text": result.text})
+        return Message(
+            english(
+                "self_test_aborted",
+                "its self-test was aborted ({text}): run again, with nothing else that tests or "
+                "resets disks",
+            ),
+            {"text": result.text},
+        )
     return None
 
 
@@ -890,7 +1026,14 @@ def _failed_file(one: FailedFile) -> Message:
     values = known_values(
         operation=one.operation, file=one.file, error=one.error, offset=one.offset
     )
-    return Message("storage_disk_failed", values)
+    return Message(
+        english(
+            "storage_disk_failed",
+            "the disk failed: {operation} of {file} ended with {error}[ at byte {offset}]; see "
+            "the kernel's log for the disk's own words",
+        ),
+        values,
+    )
 
 
 def _fio(
@@ -933,6 +1076,13 @@ def _fio(
 
 def _ratio(name: str, failed: Mapping[Component, Text], check: Check) -> None:
     """Journal a ratio between equal disks; where one failed, it may be the only other one."""
-    equal = after_fault(Message("storage_no_equal"))
+    equal = after_fault(
+        Message(
+            english(
+                "storage_no_equal",
+                "an equal disk failed: there is none left to compare this one with",
+            )
+        )
+    )
     lone = dict.fromkeys(check.components(name), equal) if failed else {}
     check.ratio(name, skipped=lone | dict.fromkeys(failed, UNREAD_FILE))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from acceptance.core.evidence import Table
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Component
 from acceptance.core.record import Outcome
 from acceptance.diagnosis import steady_state
@@ -66,15 +66,39 @@ def test_steady(
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
-        raise WordedError("burn_not_ended", check=BURN)
+        raise WordedError(
+            english(
+                "burn_not_ended",
+                "{check} did not come to its end in this run, so nothing is known of heat under "
+                "full load",
+            ),
+            check=BURN,
+        )
     if load_outcomes[BURN] not in ("pass", "fail"):
-        raise WordedError("burn_ended_in", check=BURN, outcome=load_outcomes[BURN])
+        raise WordedError(
+            english(
+                "burn_ended_in",
+                "{check} ended in {outcome}, so nothing is known of heat under full load: cure "
+                "that first, then run again",
+            ),
+            check=BURN,
+            outcome=load_outcomes[BURN],
+        )
     troubles: list[Message] = []
     burns: dict[Gpu, BurnTelemetry] = {}
     for gpu in due_gpus:
         history = gpu_history.get(gpu.name)
         if history is None:
-            troubles.append(Message("no_telemetry", {"gpus": str(gpu.name)}))
+            troubles.append(
+                Message(
+                    english(
+                        "no_telemetry",
+                        "{gpus}: no telemetry was recorded: journal.jsonl says why the watch did "
+                        "not run",
+                    ),
+                    {"gpus": str(gpu.name)},
+                )
+            )
             continue
         if trouble := power_trouble(history, [span]) or idle_clock(
             history, span, gpu.traits.max_sm_clock_mhz if gpu.traits else None
@@ -124,15 +148,34 @@ def _heat(
         try:
             share, note = heat.clock_kept()
             low = share < NOTABLE_KEPT
-            likely = (Message("likely", {"causes": burn.causes()}),) if low else ()
+            likely = (
+                (Message(english("likely", "likely: {causes}"), {"causes": burn.causes()}),)
+                if low
+                else ()
+            )
             kept.add(gpu.name, share, _in_slot(gpu.pci_address, note, *likely, *short))
         except NotMeasured as error:
             troubles.append(error.message)
     places = {gpu.name: gpu.pci_address for gpu in burns}
     for name, (more, middle) in spreads(final, siblings).items():
         beside = {"temperature": f"{final[name]:.0f}", "equals": f"{middle:.0f}"}
-        causes = (Message("hotter_causes"),) if more > NOTABLE_C else ()
-        note = Message("beside_its_equals", beside)
+        causes = (
+            (
+                Message(
+                    english(
+                        "hotter_causes",
+                        "likely: the slot between two others, where air is warm; its fan or the "
+                        "fan in front of it; dust; paste or pads; a card of another maker that "
+                        "takes more power",
+                    )
+                ),
+            )
+            if more > NOTABLE_C
+            else ()
+        )
+        note = Message(
+            english("beside_its_equals", "{temperature} degC, its equals {equals} degC"), beside
+        )
         spread.add(name, more, _in_slot(places[name], note, *causes))
     serials = uuids(burns)
     check.take("burn_settled", settled, serials=serials)
@@ -166,7 +209,7 @@ def _connectors(
 
 
 def _in_slot(slot: str, *told: Message) -> Message:
-    return Message("in_slot", {"slot": slot, "text": told})
+    return Message(english("in_slot", "slot {slot}: {text}"), {"slot": slot, "text": told})
 
 
 def _errors(
@@ -195,7 +238,15 @@ def _errors(
                 continue
             before, within, after = map(_sum, zip(*parts, strict=True))
             sums = {"before": before, "within": within, "after": after}
-            note = _in_slot(gpu.pci_address, Message("counted_around", sums))
+            note = _in_slot(
+                gpu.pci_address,
+                Message(
+                    english(
+                        "counted_around", "{before} before, {within} within, {after} after the burn"
+                    ),
+                    sums,
+                ),
+            )
             noted = note if any(any(part) for part in parts) else None
             grown.add(gpu.name, sum(within for _, within, _ in parts), noted)
         check.take(measurement, grown, serials=uuids(due_gpus))
@@ -204,4 +255,8 @@ def _errors(
 def _sum(column: Sequence[float | None]) -> str | Message:
     """The growth of several counters together; "not told" where one of them is unknown."""
     known = [part for part in column if part is not None]
-    return f"{sum(known):.0f}" if len(known) == len(column) else Message("not_told")
+    return (
+        f"{sum(known):.0f}"
+        if len(known) == len(column)
+        else Message(english("not_told", "not told"))
+    )

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from acceptance.core import clock_reasons
-from acceptance.core.message import Gap, Listed, Message, Text, Values, no_answer, not_offered
+from acceptance.core.message import (
+    Gap,
+    Listed,
+    Message,
+    Text,
+    Values,
+    english,
+    no_answer,
+    not_offered,
+)
 from acceptance.core.parts import Component
 from acceptance.diagnosis import gpu_work
 from acceptance.diagnosis.gpu_history import (
@@ -117,17 +126,34 @@ def _unread_reasons(
 def _gap(history: GpuHistory, reading: str, why: Message) -> Gap:
     if reading in history.refused:
         told = {"reading": reading, "error": history.refused[reading]}
-        return no_answer(Message("reading_refused", told))
+        return no_answer(
+            Message(
+                english(
+                    "reading_refused",
+                    "NVML answered every request for {reading} with an error ({error}): look at "
+                    "the kernel log for Xid lines, and run again",
+                ),
+                told,
+            )
+        )
     if reading in history.outside:
         outside = history.outside[reading].message
-        return not_offered(Message("reading_outside", {"reading": reading, "outside": outside}))
+        return not_offered(
+            Message(
+                english("reading_outside", "{reading}: {outside}"),
+                {"reading": reading, "outside": outside},
+            )
+        )
     return not_offered(why)
 
 
 def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[Component, Message]:
     """A note for each GPU with samples left out because no sensor can produce their values."""
     return {
-        gpu.name: Message("left_out", {"outside": history.outside[reading].message})
+        gpu.name: Message(
+            english("left_out", "left out: {outside}"),
+            {"outside": history.outside[reading].message},
+        )
         for gpu, history in watched.items()
         if reading in history.outside
     }
@@ -152,7 +178,12 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     start counts as not offered.
     """
     if not load_spans:
-        raise WordedError("no_load_ended")
+        raise WordedError(
+            english(
+                "no_load_ended",
+                "no check of the load session came to its end, so nothing was watched under load",
+            )
+        )
     begin, end = min(begin for _, begin, _ in load_spans), max(end for _, _, end in load_spans)
     gaps = {gpu.name: history.longest_gap(begin, end) for gpu, history in watched.items()}
     troubles: list[Message] = []
@@ -166,26 +197,63 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     check("gpu_sample_period", periods, serials=uuids(watched))
     check("gpu_sample_gap", gaps, serials=uuids(watched))
     lost = [
-        Message("gap_of", {"gpu": str(name), "seconds": f"{gap:.1f}"})
+        Message(
+            english("gap_of", "{gpu} for {seconds} s"), {"gpu": str(name), "seconds": f"{gap:.1f}"}
+        )
         for name, gap in gaps.items()
         if gap > most.gap_s
     ]
     slow = [
-        Message("period_of", {"gpu": str(name), "seconds": f"{period:.2f}"})
+        Message(
+            english("period_of", "{gpu} every {seconds} s"),
+            {"gpu": str(name), "seconds": f"{period:.2f}"},
+        )
         for name, period in periods.items()
         if period > most.period_s
     ]
     steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
     lame = [
-        Message("step_of", {"gpu": str(name), "seconds": f"{step:.2f}"})
+        Message(
+            english("step_of", "{gpu} {seconds} s"), {"gpu": str(name), "seconds": f"{step:.2f}"}
+        )
         for name, step in steps.items()
         if step is not None and step > most.step_s
     ]
-    why = [Message("gaps", {"gaps": Listed(tuple(lost))})] if lost else []
-    why += [Message("slow_periods", {"periods": Listed(tuple(slow))})] if slow else []
-    why += [Message("slow_steps", {"steps": Listed(tuple(lame))})] if lame and not slow else []
+    why = (
+        [Message(english("gaps", "not sampled: {gaps}"), {"gaps": Listed(tuple(lost))})]
+        if lost
+        else []
+    )
+    why += (
+        [
+            Message(
+                english("slow_periods", "sampled only: {periods}"), {"periods": Listed(tuple(slow))}
+            )
+        ]
+        if slow
+        else []
+    )
+    why += (
+        [
+            Message(
+                english("slow_steps", "more than one step in twenty too long: {steps}"),
+                {"steps": Listed(tuple(lame))},
+            )
+        ]
+        if lame and not slow
+        else []
+    )
     if why:
-        troubles.append(Message("sampled_too_slowly", {"why": tuple(why)}))
+        troubles.append(
+            Message(
+                english(
+                    "sampled_too_slowly",
+                    "{why}: the driver answered too slowly; look for NVRM lines in `dmesg` and "
+                    "run again",
+                ),
+                {"why": tuple(why)},
+            )
+        )
     for history in watched.values():
         troubles += history.vanished().values()
     _conclude(troubles)
@@ -222,14 +290,23 @@ def test_throttling(
             held = history.held_back(flag, counter)
             during = running_at(history.moments(flag), load_spans)
             notes[history.gpu] = (
-                Message("during_checks", {"checks": Listed(during)})
+                Message(english("during_checks", "during {checks}"), {"checks": Listed(during)})
                 if during and held.seconds
                 else _lone_note(held, history)
             )
             return held.seconds
 
         seconds = _each(watched, check, measurement, flag, held_back, troubles)
-        unread = _unread_reasons(watched, flag, Message("clock_reasons_not_told"))
+        unread = _unread_reasons(
+            watched,
+            flag,
+            Message(
+                english(
+                    "clock_reasons_not_told",
+                    "the driver does not tell why clocks are held back: update it",
+                )
+            ),
+        )
         check(measurement, seconds, skipped=unread, notes=notes, serials=uuids(watched))
     _conclude(troubles)
 
@@ -239,7 +316,14 @@ def _lone_note(held: ThrottleTime, history: GpuHistory) -> Message | None:
     if not held.lone:
         return None
     moments = tuple(f"{moment - history.points[0].began_s:.0f} s" for moment in held.lone)
-    return Message("lone_samples", {"moments": Listed(moments)})
+    return Message(
+        english(
+            "lone_samples",
+            "not counted: one sample or less at the edge of a load, {moments} after the watch "
+            "began",
+        ),
+        {"moments": Listed(moments)},
+    )
 
 
 @pytest.mark.session("host-after")
@@ -272,7 +356,20 @@ def test_settings(
         serials=uuids(watched),
     )
     all_changes = tuple(one for found in changed.values() for one in found)
-    _conclude([Message("settings_changed", {"changes": all_changes})] if all_changes else [])
+    _conclude(
+        [
+            Message(
+                english(
+                    "settings_changed",
+                    "{changes}: find who set it (a job, a service such as nvidia-powerd, a "
+                    "person), put it back, and run again",
+                ),
+                {"changes": all_changes},
+            )
+        ]
+        if all_changes
+        else []
+    )
 
 
 @pytest.mark.session("host-after")
@@ -303,22 +400,43 @@ def test_heat(
         (
             "gpu_temperature_margin",
             "temperature_margin_c",
-            Message("margin_not_told"),
+            Message(
+                english(
+                    "margin_not_told",
+                    "the driver does not tell how near it is to its thermal limit: update it",
+                )
+            ),
             GpuHistory.minimum,
         ),
         (
             "gpu_temperature",
             "temperature_c",
-            Message("temperature_not_told"),
+            Message(
+                english(
+                    "temperature_not_told", "the driver does not tell the temperature: update it"
+                )
+            ),
             GpuHistory.maximum,
         ),
         (
             "gpu_memory_temperature",
             "memory_temperature_c",
-            Message("memory_temperature_not_told"),
+            Message(
+                english(
+                    "memory_temperature_not_told",
+                    "the driver does not tell the memory's temperature: update it",
+                )
+            ),
             GpuHistory.maximum,
         ),
-        ("gpu_power", "power_w", Message("driver_tells_no_power"), GpuHistory.maximum),
+        (
+            "gpu_power",
+            "power_w",
+            Message(
+                english("driver_tells_no_power", "the driver does not tell the power: update it")
+            ),
+            GpuHistory.maximum,
+        ),
     ):
         found = _each(watched, check, measurement, name, extreme, troubles)
         if name == "power_w":
@@ -353,7 +471,13 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     troubles: list[Message] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
         found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
-        unread = _unread_reasons(watched, name, Message("link_not_told"))
+        unread = _unread_reasons(
+            watched,
+            name,
+            Message(
+                english("link_not_told", "the driver does not tell the link's state: update it")
+            ),
+        )
         check(measurement, found, skipped=unread, serials=uuids(watched))
     _conclude(troubles)
 
@@ -461,7 +585,8 @@ def _unseen(
             "component_says",
             {
                 "component": str(gpu.name),
-                "why": gpu.error or Message("not_listed_any_more"),
+                "why": gpu.error
+                or Message(english("not_listed_any_more", "NVML does not list it any more")),
             },
         )
         for gpu in joined(due_gpus, now)
@@ -480,7 +605,16 @@ def _links_that_fell(before: Sequence[Gpu], seen: Sequence[Gpu], check: Check) -
             continue
         if last.active_links < first.active_links:
             links: Values = {"before": first.active_links, "after": last.active_links}
-            told: Values = {"component": str(last.name), "why": Message("nvlinks_fell", links)}
+            told: Values = {
+                "component": str(last.name),
+                "why": Message(
+                    english(
+                        "nvlinks_fell",
+                        "{before} NVLinks were up before the run, {after} are after it",
+                    ),
+                    links,
+                ),
+            }
             why = Message("component_says", told)
             fell.append(Message("with_cure", {"why": why, "cure": DMESG_ADVICE}))
     return fell

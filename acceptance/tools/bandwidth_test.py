@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import plain_text
-from acceptance.core.message import Listed, Message
+from acceptance.core.message import Listed, Message, english
 from acceptance.core.parts import MACHINE, Component, Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import proof, reading
@@ -71,15 +71,36 @@ class CopyTable:
         """
         title = self.name.removeprefix("bandwidth_test_")
         if self.unit is None or not self.rates:
-            return Message("table_empty", {"table": title})
+            return Message(
+                english("table_empty", "the text is cut: the table {table} has no row"),
+                {"table": title},
+            )
         if self.pageable is None and not (self.kind == "d2d" and (self.csv or old)):
-            return Message("table_memory_untold", {"table": title})
+            return Message(
+                english(
+                    "table_memory_untold",
+                    "the text is cut: the table {table} does not say PINNED or PAGEABLE",
+                ),
+                {"table": title},
+            )
         if min(self.rates.values()) == 0:
-            return Message("table_zero", {"table": title, "unit": f"{self.unit}/s"})
+            return Message(
+                english("table_zero", "the table {table} says 0 {unit}, so nothing was measured"),
+                {"table": title, "unit": f"{self.unit}/s"},
+            )
         if mode == "Quick" and len(self.rates) > 1:
-            return Message("table_of_sizes", {"table": title, "sizes": len(self.rates)})
+            return Message(
+                english(
+                    "table_of_sizes",
+                    "the table {table} has {sizes} sizes, which quick mode has not",
+                ),
+                {"table": title, "sizes": len(self.rates)},
+            )
         if mode == "Shmoo" and max(self.rates) <= _SHMOO_END[self.unit]:
-            return Message("table_ends", {"table": title, "bytes": max(self.rates)})
+            return Message(
+                english("table_ends", "the text is cut: the table {table} ends at {bytes} bytes"),
+                {"table": title, "bytes": max(self.rates)},
+            )
         return None
 
 
@@ -145,13 +166,23 @@ class _Run:
 
 
 def _unknown(line: str, why: Message | None = None) -> UnreadableOutput:
-    return UnreadableOutput(TOOL, line, why or Message("line_misplaced"))
+    return UnreadableOutput(
+        TOOL,
+        line,
+        why
+        or Message(
+            english(
+                "line_misplaced",
+                "a line has an unknown form, comes twice or stands in the wrong place",
+            )
+        ),
+    )
 
 
 def _row(table: CopyTable, line: str, match: re.Match[str]) -> None:
     size = int(number(TOOL, line, match["size"]))
     if size in table.rates:
-        raise _unknown(line, Message("size_twice"))
+        raise _unknown(line, Message(english("size_twice", "a table has a size twice")))
     table.rates[size] = number(TOOL, line, match["rate"])
 
 
@@ -210,7 +241,9 @@ def _csv(run: _Run, line: str, text: str) -> None:
     wanted.combined = match["combined"] is not None
     table = next((table for table in run.tables if table.name == wanted.name), wanted)
     if (table.devices, table.unit) != (wanted.devices, wanted.unit):
-        raise _unknown(line, Message("rows_apart"))
+        raise _unknown(
+            line, Message(english("rows_apart", "the rows of a table do not go together"))
+        )
     if table is wanted:
         run.tables.append(table)
     _row(table, line, match)
@@ -238,31 +271,48 @@ def _collect(lines: Sequence[str]) -> _Run:
             _in_table(run, line, text)
     names = [table.name for table in run.tables]
     if len(set(names)) < len(names):
-        raise _unknown(run.tables[-1].line, Message("table_twice"))
+        raise _unknown(
+            run.tables[-1].line,
+            Message(english("table_twice", "a table comes twice: give one run at a time")),
+        )
     return run
 
 
 def _worthless(run: _Run) -> Message | None:
     """Why a run without a CUDA error still proves nothing, or None."""
     if run.refused is not None:
-        return Message("tool_refused", {"tool": TOOL, "line": plain_text.quote(run.refused)})
+        return Message(
+            english("tool_refused", "{tool} did not do what it was asked for: '{line}'"),
+            {"tool": TOOL, "line": plain_text.quote(run.refused)},
+        )
     if run.result is None:
-        return Message("line_missing", {"line": "Result ="})
+        return Message(
+            english("line_missing", "the text is cut: the line '{line}' is missing"),
+            {"line": "Result ="},
+        )
     if run.result == "FAIL":
-        return Message("fail_unexplained", {"tool": TOOL})
+        return Message(english("fail_unexplained", "{tool} says FAIL and not why"), {"tool": TOOL})
     if not run.devices:
         return Message("line_missing", {"line": "Device N:"})
     if not run.tables:
-        return Message("bandwidth_test_empty")
+        return Message(english("bandwidth_test_empty", "bandwidthTest passed and measured nothing"))
     for table in run.tables:
         why = table.worthless(run.mode, run.old)
         if why is not None:
             return why
         if table.devices != len(run.devices):
             counts = {"devices": table.devices, "named": len(run.devices)}
-            return Message("table_devices_differ", counts)
+            return Message(
+                english(
+                    "table_devices_differ",
+                    "a table is of {devices} devices and {named} are named: the text is cut",
+                ),
+                counts,
+            )
         if table.rates.keys() != run.tables[0].rates.keys():
-            return Message("table_sizes_differ")
+            return Message(
+                english("table_sizes_differ", "the tables have different sizes: the text is cut")
+            )
     return None
 
 
@@ -304,7 +354,16 @@ def parse(text: str) -> ToolOutput:
         component = Gpu(index) if alone else MACHINE
         for table in run.tables:
             if component in values.setdefault(table.name, {}):
-                raise _unknown(table.line, Message("measured_twice", {"component": str(component)}))
+                raise _unknown(
+                    table.line,
+                    Message(
+                        english(
+                            "measured_twice",
+                            "{component} was measured twice: give one run at a time",
+                        ),
+                        {"component": str(component)},
+                    ),
+                )
             values[table.name][component] = table.rate()
         rates = tuple(
             f"{table.name.removeprefix('bandwidth_test_')} {table.rate():.4g} GB/s"
@@ -312,9 +371,15 @@ def parse(text: str) -> ToolOutput:
         )
         shown = {"rates": Listed(rates)}
         texts.append(
-            Message("rates_of_gpu", {"gpu": str(component), "model": model, **shown})
+            Message(
+                english("rates_of_gpu", "{gpu} ({model}): {rates}"),
+                {"gpu": str(component), "model": model, **shown},
+            )
             if alone
-            else Message("rates_of_all", {"gpus": len(run.devices), **shown})
+            else Message(
+                english("rates_of_all", "sum over {gpus} GPUs, not one's rate: {rates}"),
+                {"gpus": len(run.devices), **shown},
+            )
         )
     readings = tuple(Reading(name, "GB/s", rates_by_gpu) for name, rates_by_gpu in values.items())
     reason = Message("clauses", {"why": tuple(texts)})

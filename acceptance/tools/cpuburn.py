@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Values, english
 from acceptance.core.parts import CPU
 from acceptance.tools.reading import Reading, ToolOutput
 
 TOOL = "cpuburn"
 _CLASSIC = frozenset({"burnP5", "burnP6", "burnK6", "burnK7", "burnBX", "burnMMX"})
-_FOUND = {254: Message("integer_error"), 255: Message("floating_point_error")}
+_FOUND = {
+    254: Message(english("integer_error", "an integer or memory error")),
+    255: Message(english("floating_point_error", "an error of the floating point or MMX unit")),
+}
 # Negative return codes are signals that wrong arithmetic causes: SIGILL, SIGBUS, SIGFPE, SIGSEGV.
 _SIGNALS = {-4: "SIGILL", -7: "SIGBUS", -8: "SIGFPE", -11: "SIGSEGV"}
 
@@ -57,7 +60,17 @@ def judge(binary: str, *, returncode: int, timed_out: bool, seconds: float) -> T
     """
     values: Values = {"name": PurePath(binary).name, "ran": f"{seconds:.4g}"}
     if timed_out:
-        code = "cpuburn_checked" if is_classic(binary) else "cpuburn_loaded"
+        code = (
+            english(
+                "cpuburn_checked",
+                "{name} ran for {ran} s: it checked its arithmetic and found no error",
+            )
+            if is_classic(binary)
+            else english(
+                "cpuburn_loaded",
+                "{name} ran for {ran} s: it loaded the CPUs; it checks nothing itself",
+            )
+        )
         return ToolOutput(
             TOOL,
             "pass",
@@ -68,15 +81,33 @@ def judge(binary: str, *, returncode: int, timed_out: bool, seconds: float) -> T
         return ToolOutput(
             TOOL,
             "fail",
-            Message("cpuburn_found", {**values, "what": _FOUND[returncode], "code": returncode}),
+            Message(
+                english("cpuburn_found", "{name} found {what} after {ran} s (exit code {code})"),
+                {**values, "what": _FOUND[returncode], "code": returncode},
+            ),
         )
     if returncode in _SIGNALS:
         return ToolOutput(
-            TOOL, "fail", Message("cpuburn_died", {**values, "signal": _SIGNALS[returncode]})
+            TOOL,
+            "fail",
+            Message(
+                english("cpuburn_died", "{name} died of {signal} after {ran} s"),
+                {**values, "signal": _SIGNALS[returncode]},
+            ),
         )
     how = (
-        Message("signal_number", {"number": -returncode})
+        Message(english("signal_number", "signal {number}"), {"number": -returncode})
         if returncode < 0
-        else Message("exit_code", {"code": returncode})
+        else Message(english("exit_code", "exit code {code}"), {"code": returncode})
     )
-    return ToolOutput(TOOL, "error", Message("cpuburn_ended", {**values, "how": how}))
+    return ToolOutput(
+        TOOL,
+        "error",
+        Message(
+            english(
+                "cpuburn_ended",
+                "{name} ended by itself after {ran} s ({how}): the load did not last",
+            ),
+            {**values, "how": how},
+        ),
+    )

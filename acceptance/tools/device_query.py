@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Listed, Message, Values
+from acceptance.core.message import Listed, Message, Values, english, plural
 from acceptance.core.parts import MACHINE, Component, Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import proof, reading
@@ -108,7 +108,16 @@ class Block:
             return
         match = _match(text)
         if match is None or self._values.keys() & match.groupdict().keys():
-            raise UnreadableOutput(self.tool, line, Message("device_line_unknown"))
+            raise UnreadableOutput(
+                self.tool,
+                line,
+                Message(
+                    english(
+                        "device_line_unknown",
+                        "a line of a device has an unknown form or comes twice",
+                    )
+                ),
+            )
         self._values.update(match.groupdict())
 
     def printed(self) -> frozenset[str]:
@@ -131,11 +140,25 @@ class Block:
         values = self._values
         sm, size, mib = self._integer("sm"), self._integer("bytes"), self._integer("mib")
         if sm is None or size is None or mib is None or abs(size / 2**20 - mib) > 1:
-            raise self._wrong(Message("device_sizes"))
+            raise self._wrong(
+                Message(
+                    english(
+                        "device_sizes",
+                        "a device has no multiprocessors, no memory, or two sizes of it",
+                    )
+                )
+            )
         cores = self._integer("cores")
         if (self._integer("each") or 0) * sm != (cores or 0):
             counts: Values = {"sm": sm, "each": values["each"], "cores": values["cores"]}
-            raise self._wrong(Message("device_cores", counts))
+            raise self._wrong(
+                Message(
+                    english(
+                        "device_cores", "{sm} multiprocessors of {each} cores are not {cores} cores"
+                    ),
+                    counts,
+                )
+            )
         clock_ghz = self._number("clock_ghz")
         return Device(
             index=self.index,
@@ -173,7 +196,12 @@ class Block:
     def _address(self) -> str:
         bus, slot, domain = (self._integer(name) or 0 for name in ("bus", "slot", "domain"))
         if bus > 0xFF or slot > 0x1F:
-            raise self._wrong(Message("pci_location", {"bus": bus, "slot": slot}))
+            raise self._wrong(
+                Message(
+                    english("pci_location", "PCI has no bus {bus} with a location {slot}"),
+                    {"bus": bus, "slot": slot},
+                )
+            )
         place = f"{bus:02x}:{slot:02x}.0"
         return f"{domain:04x}:{place}" if "domain" in self._values else place
 
@@ -235,7 +263,13 @@ def argv(binary: str) -> tuple[str, ...]:
 
 def _count(line: str, before: int | None, digits: str) -> int:
     if before is not None:
-        raise UnreadableOutput(TOOL, line, Message("line_twice"))
+        raise UnreadableOutput(
+            TOOL,
+            line,
+            Message(
+                english("line_twice", "a line that comes once comes twice: give one run at a time")
+            ),
+        )
     return int(number(TOOL, line, digits))
 
 
@@ -251,18 +285,43 @@ def _collect(lines: Sequence[str], trouble: proof.CudaError | None) -> _Text:
         elif _DEVICE_START.match(text):
             match = _DEVICE.fullmatch(text)
             if match is None or int(match["index"]) != len(found.blocks):
-                raise UnreadableOutput(TOOL, line, Message("device_unknown"))
+                raise UnreadableOutput(
+                    TOOL,
+                    line,
+                    Message(
+                        english(
+                            "device_unknown", "a device has an unknown form or the wrong number"
+                        )
+                    ),
+                )
             found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
         elif result := reading.sample_result(TOOL, line, found.result):
             found.result = result
         elif is_field(text):
             if not found.blocks:
-                raise UnreadableOutput(TOOL, line, Message("device_line_early"))
+                raise UnreadableOutput(
+                    TOOL,
+                    line,
+                    Message(
+                        english(
+                            "device_line_early", "a line of a device stands before any 'Device N:'"
+                        )
+                    ),
+                )
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
         raise reading.foreign(TOOL, "\n".join(lines))
     if trouble is not None and found.result == "PASS" and found.blocks:
-        raise UnreadableOutput(TOOL, "", Message("runs_differ"))
+        raise UnreadableOutput(
+            TOOL,
+            "",
+            Message(
+                english(
+                    "runs_differ",
+                    "the text holds a failed and a passed run: give one run at a time",
+                )
+            ),
+        )
     return found
 
 
@@ -278,30 +337,61 @@ def _worthless(text: _Text) -> Message | None:
     if not text.detected == text.closing == len(text.blocks):
         printed = len(text.blocks)
         counts = {"detected": text.detected, "printed": printed, "closing": text.closing}
-        return Message("devices_differ", counts)
+        return Message(
+            english(
+                "devices_differ",
+                "it detected {detected} devices, printed {printed} and counts {closing}: the text "
+                "is cut",
+            ),
+            counts,
+        )
     if not text.blocks:
-        return Message("device_query_empty")
+        return Message(
+            english("device_query_empty", "deviceQuery found no device, which it calls a pass")
+        )
     names = frozenset[str]().union(*(block.printed() for block in text.blocks))
     for block in text.blocks:
         missing = block.missing(names)
         if missing is not None:
-            return Message("device_line_missing", {"device": block.index, "line": missing})
+            return Message(
+                english(
+                    "device_line_missing", "the text is cut: device {device} has no line '{line}'"
+                ),
+                {"device": block.index, "line": missing},
+            )
     return None
 
 
 def _devices(text: _Text) -> tuple[Device, ...]:
     devices = tuple(block.device() for block in text.blocks)
     if len({device.pci_address for device in devices}) < len(devices):
-        raise UnreadableOutput(TOOL, text.blocks[-1].line, Message("address_twice"))
+        raise UnreadableOutput(
+            TOOL,
+            text.blocks[-1].line,
+            Message(english("address_twice", "two devices have one PCI address")),
+        )
     for device in devices:
         driver, runtime = device.driver_version, device.runtime_version
         if driver is None or runtime is None:
             continue
         if text.versions is not None and text.versions[0] != driver:
-            why = Message("driver_cuda_differs", {"one": driver, "other": text.versions[0]})
+            why = Message(
+                english(
+                    "driver_cuda_differs",
+                    "a device says that the driver is for CUDA {one}, and the last line {other}",
+                ),
+                {"one": driver, "other": text.versions[0]},
+            )
             raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
         if too_new(runtime, driver):
-            why = Message("runtime_too_new", {"runtime": runtime, "driver": driver})
+            why = Message(
+                english(
+                    "runtime_too_new",
+                    "a program of CUDA {runtime} does not start on a driver for CUDA {driver}: "
+                    "the text was changed",
+                ),
+                {"runtime": runtime, "driver": driver},
+            )
             raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
     return devices
 
@@ -314,9 +404,20 @@ def version_mismatch(text: str) -> Message | None:
     _, found = _read(text)
     for device in _devices(found):
         if found.versions is None or found.versions[1] != device.runtime_version:
-            closing = found.versions[1] if found.versions else Message("nothing_there")
+            closing = (
+                found.versions[1]
+                if found.versions
+                else Message(english("nothing_there", "nothing"))
+            )
             values: Values = {"device": device.index, "runtime": str(device.runtime_version)}
-            return Message("runtimes_differ", {**values, "closing": closing})
+            return Message(
+                english(
+                    "runtimes_differ",
+                    "deviceQuery says runtime {runtime} of device {device} and {closing} in its "
+                    "last line: the text was changed",
+                ),
+                {**values, "closing": closing},
+            )
     return None
 
 
@@ -370,10 +471,16 @@ def parse(text: str) -> ToolOutput:
         Reading("device_query_l2", "count", caches),
     )
     shown = tuple(
-        Message("device_at", {"gpu": str(name), "model": gpu.name, "address": gpu.pci_address})
+        Message(
+            english("device_at", "{gpu} {model} at {address}"),
+            {"gpu": str(name), "model": gpu.name, "address": gpu.pci_address},
+        )
         for name, gpu in gpus.items()
     )
-    reason = Message("devices_shown", {"n": len(gpus), "devices": Listed(shown)})
+    reason = Message(
+        plural("devices_shown", "{n} device: {devices}", "{n} devices: {devices}"),
+        {"n": len(gpus), "devices": Listed(shown)},
+    )
     listed = tuple(
         GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib)
         for gpu in gpus.values()

@@ -39,7 +39,7 @@ import msgspec
 from acceptance.core import disk_error, parts, plain_text
 from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known, plural
 from acceptance.core.parts import Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
@@ -208,10 +208,10 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _EARLY = 0.95
 _SIDES = ("read", "write", "trim", "mixed")
 _DID = {
-    "read": Message("fio_side_read"),
-    "write": Message("fio_side_write"),
-    "trim": Message("fio_side_trim"),
-    "mixed": Message("fio_side_mixed"),
+    "read": Message(english("fio_side_read", "read")),
+    "write": Message(english("fio_side_write", "wrote")),
+    "trim": Message(english("fio_side_trim", "trimmed")),
+    "mixed": Message(english("fio_side_mixed", "moved")),
 }
 _KIB = 1024
 _PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p99_9", 99.99: "p99_99"}
@@ -292,7 +292,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(kept)
     if len(found) != len(kept):
         names = Counter(name for name, _ in kept)
-        raise UnreadableOutput(TOOL, max(names, key=names.__getitem__), Message("key_twice"))
+        raise UnreadableOutput(
+            TOOL,
+            max(names, key=names.__getitem__),
+            Message(english("key_twice", "a key comes twice in one object")),
+        )
     return found
 
 
@@ -300,7 +304,14 @@ def _convert(value: object, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise UnreadableOutput(TOOL, "", Message("fio_json_form", {"error": str(error)})) from error
+        raise UnreadableOutput(
+            TOOL,
+            "",
+            Message(
+                english("fio_json_form", "the JSON is not that of fio: {error}"),
+                {"error": str(error)},
+            ),
+        ) from error
 
 
 def _whole(text: str) -> _Whole | None:
@@ -314,7 +325,15 @@ def _whole(text: str) -> _Whole | None:
     whole = _convert(value, _Whole)
     version = _VERSION.fullmatch(whole.version)
     if version is None or int(version["minor"]) < 1:
-        raise UnreadableOutput(TOOL, whole.version, Message("fio_version"))
+        raise UnreadableOutput(
+            TOOL,
+            whole.version,
+            Message(
+                english(
+                    "fio_version", "this version of fio is not known: give the JSON of 3.1 or later"
+                )
+            ),
+        )
     return whole
 
 
@@ -395,10 +414,22 @@ def _fault(said: _Said) -> Message | None:
         places = Listed.first([f"{one.offset}" for one in blocks], _SHOWN)
         files = sorted({plain_text.quote(one.file) for one in blocks})
         of = Listed.first(files, _SHOWN)
-        return Message("fio_wrong_blocks", {"n": len(blocks), "places": places, "files": of})
+        return Message(
+            plural(
+                "fio_wrong_blocks",
+                "fio read back other data than it had written: {n} block of {files}, at byte "
+                "{places}",
+                "fio read back other data than it had written: {n} blocks of {files}, at bytes "
+                "{places}",
+            ),
+            {"n": len(blocks), "places": places, "files": of},
+        )
     if lines := [*said.wrong_too, *said.faults]:
         more = len(lines) - 1
-        return Message("fio_fault", known(line=plain_text.quote(lines[0]), more=more or None))
+        return Message(
+            english("fio_fault", "fio met a fault: '{line}'[ (and {more} more such lines)]"),
+            known(line=plain_text.quote(lines[0]), more=more or None),
+        )
     return None
 
 
@@ -409,7 +440,9 @@ def _ended(jobs: Sequence[_JobResult], *, faults: bool) -> Message | None:
             if code and disk_error.is_fault(abs(code), Operation.FILE) is faults:
                 name = errno.errorcode.get(abs(code), str(code))
                 values = {"job": plain_text.quote(job.jobname), "name": name}
-                return Message("fio_job_error", values)
+                return Message(
+                    english("fio_job_error", "job {job} of fio ended with {name}"), values
+                )
     return None
 
 
@@ -419,7 +452,10 @@ def _hindrance(said: _Said, whole: _Whole) -> Message | None:
     if not any(_on(job.options | whole.options, "fill_device") for job in whole.jobs):
         lines += said.full
     if lines:
-        return Message("no_work", {"tool": TOOL, "line": plain_text.quote(lines[0])})
+        return Message(
+            english("no_work", "{tool} could not do its work: '{line}'"),
+            {"tool": TOOL, "line": plain_text.quote(lines[0])},
+        )
     return _ended(whole.jobs, faults=False)
 
 
@@ -467,7 +503,17 @@ def _latencies(side: _Side, where: str) -> dict[str, float]:
         or not all(low <= value <= high for value in values)
         or not all(0 < share <= 100 for share in shares)
     ):
-        raise UnreadableOutput(TOOL, where, Message("fio_latencies"))
+        raise UnreadableOutput(
+            TOOL,
+            where,
+            Message(
+                english(
+                    "fio_latencies",
+                    "latencies of fio are in no order: a percentile, the mean or a bound is "
+                    "impossible",
+                )
+            ),
+        )
     if found.max == 0:
         return {}
     named = {"mean": found.mean, "max": found.max}
@@ -484,7 +530,9 @@ def _due_s(options: Mapping[str, str | None]) -> float | None:
         return None
     match = _TIME.fullmatch(asked)
     if match is None:
-        raise UnreadableOutput(TOOL, asked, Message("time_unknown"))
+        raise UnreadableOutput(
+            TOOL, asked, Message(english("time_unknown", "a time of unknown form"))
+        )
     return int(match["number"]) * _SECONDS[match["unit"] or "s"]
 
 
@@ -495,16 +543,35 @@ def _worthless(job: _JobResult, options: Mapping[str, str | None]) -> Message | 
         if wrong := _disagreement(side):
             figure, printed, due = wrong
             values = {"figure": figure, "printed": f"{printed:.10g}", "due": f"{due:.10g}"}
-            return Message("fio_disagrees", {"job": name, "side": side_name, **values})
+            return Message(
+                english(
+                    "fio_disagrees",
+                    "job {job} of fio contradicts itself: {side} has {figure} {printed}, its "
+                    "other figures give {due}",
+                ),
+                {"job": name, "side": side_name, **values},
+            )
     if not sides:
-        return Message("fio_idle", {"job": name})
+        return Message(english("fio_idle", "job {job} of fio moved no data"), {"job": name})
     if any(side.runtime == 0 for side in sides.values()):
-        return Message("fio_no_time", {"job": name})
+        return Message(
+            english("fio_no_time", "job {job} of fio was too short to be timed"), {"job": name}
+        )
     if job.total_err or any(side.short_ios or side.drop_ios for side in job.reported().values()):
-        return Message("fio_short", {"job": name})
+        return Message(
+            english(
+                "fio_short",
+                "job {job} of fio got less than it asked for: I/Os failed, were cut short or "
+                "dropped",
+            ),
+            {"job": name},
+        )
     due_s, ran_s = _due_s(options), max(side.runtime for side in sides.values()) / 1000
     if due_s is not None and ran_s < _EARLY * due_s:
-        return Message("ran_short", {"ran": f"{ran_s:.4g}", "due": f"{due_s:.4g}"})
+        return Message(
+            english("ran_short", "it ran for {ran} of {due} s"),
+            {"ran": f"{ran_s:.4g}", "due": f"{due_s:.4g}"},
+        )
     return None
 
 
@@ -573,7 +640,7 @@ def parse(text: str) -> ToolOutput:
     readings = _readings(whole)
     ran = tuple(
         Message(
-            "fio_moved",
+            english("fio_moved", "{job} {side} {moved} GiB at {rate} GB/s"),
             {
                 "job": str(component),
                 "side": _DID[name],
@@ -584,7 +651,12 @@ def parse(text: str) -> ToolOutput:
         for component, job in zip(_components(whole.jobs), whole.jobs, strict=True)
         for name, side in job.sides().items()
     )
-    return ToolOutput(TOOL, "pass", Message("fio_passed", {"ran": Listed(ran)}), readings)
+    return ToolOutput(
+        TOOL,
+        "pass",
+        Message(english("fio_passed", "completed without an error: {ran}"), {"ran": Listed(ran)}),
+        readings,
+    )
 
 
 def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
@@ -597,5 +669,8 @@ def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
     moved, due = list(output.reading(f"fio_{side}_moved").values()), option(asked, "--size") / GIB
     if "--runtime" not in asked and moved != [due]:
         told = math.fsum(moved)
-        return Message("fio_moved_other", {"moved": f"{told:.9g}", "due": f"{due:.9g}"})
+        return Message(
+            english("fio_moved_other", "fio moved {moved} GiB and not the {due} GiB of its job"),
+            {"moved": f"{told:.9g}", "due": f"{due:.9g}"},
+        )
     return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acceptance.core import plain_text
-from acceptance.core.message import Listed, Message, Single, Values, known
+from acceptance.core.message import Listed, Message, Single, Values, english, known, plural
 from acceptance.core.parts import Gpu
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import proof, reading
@@ -93,7 +93,15 @@ def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int)
             raise ValueError(f"{name} must be a positive number, not {value}")
     most = math.floor(free_mb * _FREE_SHARE)
     if most < _smallest_mb(mode):
-        raise ToolError("burn_memory_short", free=free_mb, needed=_smallest_mb(mode))
+        raise ToolError(
+            english(
+                "burn_memory_short",
+                "{free} MB of GPU memory are free, and gpu-burn needs {needed} MB in this mode, "
+                "which may be at most 0.9 of it: end what else holds GPU memory",
+            ),
+            free=free_mb,
+            needed=_smallest_mb(mode),
+        )
     ring = max(
         _SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb))
     )
@@ -253,7 +261,12 @@ class BurnProgress:
             most_s = shown_s + error_s + (_OVERTIME_S if percent >= 100 else 0.0)
             if not shown_s - error_s <= worked_s <= most_s:
                 return Message(
-                    "burn_rate_false",
+                    english(
+                        "burn_rate_false",
+                        "the rates of GPU {gpu} do not agree with its products and time: at these "
+                        "rates its {products} products take {worked} s, and the progress shows "
+                        "{shown} s: the text was changed, or is of another run",
+                    ),
                     {
                         "gpu": gpu,
                         "products": sum(done for done, _, _ in intervals),
@@ -272,7 +285,15 @@ class BurnProgress:
             median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
             if abs(median / mean - 1) > _SPREAD:
                 rates = {"median": f"{median:.0f}", "mean": f"{mean:.0f}"}
-                return Message("burn_stood_still", {"gpu": gpu, **rates})
+                return Message(
+                    english(
+                        "burn_stood_still",
+                        "GPU {gpu} reports {median} Gflop/s and made {mean} Gflop/s over the "
+                        "whole time: it stood still in between, or the text was changed; burn "
+                        "again and watch its clocks",
+                    ),
+                    {"gpu": gpu, **rates},
+                )
         return None
 
     def without_rate(self) -> list[int]:
@@ -375,7 +396,11 @@ def _line(piece: str, position: int, percent: str) -> tuple[ProgressLine, int]:
     else:
         position = _clip(piece, position, quoted)
     if len(errors) > len(done):
-        raise UnreadableOutput(TOOL, quoted, Message("progress_errors"))
+        raise UnreadableOutput(
+            TOOL,
+            quoted,
+            Message(english("progress_errors", "a progress line has more error counts than GPUs")),
+        )
     rated = any(match["rate"] for match in done)
     whole = 0 < len(done) == len(errors) and all(bool(match["rate"]) is rated for match in done)
     columns = tuple(
@@ -415,7 +440,11 @@ def _clip(piece: str, position: int, quoted: str) -> int:
     end = len(piece) if end < 0 else end
     left = piece[position:end].strip(" \t-/()0123456789")
     if not (left.startswith(("...", "…")) or any(word.startswith(left) for word in _CLIPPED_WORDS)):
-        raise UnreadableOutput(TOOL, quoted, Message("progress_unknown"))
+        raise UnreadableOutput(
+            TOOL,
+            quoted,
+            Message(english("progress_unknown", "a progress line has an unknown form")),
+        )
     return end
 
 
@@ -518,24 +547,49 @@ class Frame:
     def contradiction(self) -> Message | None:
         """Where the lines before the progress contradict each other, or None."""
         if twice := reading.duplicate(self.listed):
-            return Message("gpu_listed_twice", {"twice": twice})
+            return Message(
+                english("gpu_listed_twice", "its list of GPUs names {twice} twice"),
+                {"twice": twice},
+            )
         if len(self.seconds) > 1:
-            return Message("burn_times_differ", {"times": _each_of("and_for", self.seconds)})
+            return Message(
+                english("burn_times_differ", "it burned for {times} s: give one run at a time"),
+                {"times": _each_of(english("and_for", "{first} and for {next}"), self.seconds)},
+            )
         for device in self.devices:
             if not device.used_mb <= device.free_mb <= device.total_mb:
                 sizes = {"total": device.total_mb, "free": device.free_mb, "used": device.used_mb}
-                return Message("burn_memory_impossible", {"device": device.gpu, **sizes})
+                return Message(
+                    english(
+                        "burn_memory_impossible",
+                        "device {device} has {total} MB of memory, {free} MB of it available and "
+                        "{used} MB in use, which cannot be",
+                    ),
+                    {"device": device.gpu, **sizes},
+                )
         return self._mode_contradiction()
 
     def _mode_contradiction(self) -> Message | None:
         modes = sorted({device.mode for device in self.devices if device.mode is not None})
         if len(modes) > 1:
-            return Message("burn_modes_differ", {"one": modes[0], "other": modes[1]})
+            return Message(
+                english(
+                    "burn_modes_differ",
+                    "some of its devices work in mode {one} and some in mode {other}",
+                ),
+                {"one": modes[0], "other": modes[1]},
+            )
         for mode in modes:
             kind, other = ("DOUBLES", "FLOATS") if mode == "double" else ("FLOATS", "DOUBLES")
             if _RESULT_BYTES[other] in self.result_bytes:
                 values: Values = {"kind": kind, "other": other, "bytes": _RESULT_BYTES[other]}
-                return Message("burn_result_size", values)
+                return Message(
+                    english(
+                        "burn_result_size",
+                        "it uses {kind} and a result has the {bytes} bytes of {other}",
+                    ),
+                    values,
+                )
         return None
 
 
@@ -624,23 +678,50 @@ _SETUP = tuple(
         ),
         (
             r"Low mem for result",
-            Message("burn_no_room"),
+            Message(
+                english(
+                    "burn_no_room",
+                    "there was no room for three results: end what else holds GPU memory, or "
+                    "allow more with -m",
+                )
+            ),
         ),
         (
             r"out of memory|OUT_OF_MEMORY",
-            Message("burn_memory_held", {"why": CAUSES[OUT_OF_MEMORY]}),
+            Message(
+                english("burn_memory_held", "{why}, or allow less with -m"),
+                {"why": CAUSES[OUT_OF_MEMORY]},
+            ),
         ),
         (
             r"couldn't find (?:compare kernel|file)|CUDA_ERROR_FILE_NOT_FOUND",
-            Message("burn_kernel_missing"),
+            Message(
+                english(
+                    "burn_kernel_missing",
+                    "the compare kernel was not found: name compare.ptx with -c, or start "
+                    "gpu-burn where it lies",
+                )
+            ),
         ),
         (
             r"load module|unsupported toolchain|kernel image|INVALID_PTX|INVALID_IMAGE|get func",
-            Message("burn_kernel_unsuited"),
+            Message(
+                english(
+                    "burn_kernel_unsuited",
+                    "the compare kernel does not suit this GPU or driver: build it for this "
+                    "architecture with a CUDA no newer than the driver's",
+                )
+            ),
         ),
         (
             r"ARCH_MISMATCH|STATUS_NOT_SUPPORTED",
-            Message("burn_without_tensor_cores"),
+            Message(
+                english(
+                    "burn_without_tensor_cores",
+                    "cuBLAS cannot do this on this GPU: leave -tc out on cards without tensor "
+                    "cores",
+                )
+            ),
         ),
         (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD]),
         (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE]),
@@ -649,19 +730,30 @@ _SETUP = tuple(
                 r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization "
                 r"error|ERROR_NOT_INITIALIZED"
             ),
-            Message("burn_cuda_not_started"),
+            Message(
+                english(
+                    "burn_cuda_not_started",
+                    "CUDA or cuBLAS could not start: match the libraries to the driver, and see "
+                    "that GPU memory is free",
+                )
+            ),
         ),
         (
             r"error while loading shared libraries|cannot open shared object file",
-            Message("burn_library_missing"),
+            Message(
+                english(
+                    "burn_library_missing",
+                    "a library is missing: install the CUDA version that gpu-burn was built with",
+                )
+            ),
         ),
         (
             r"gpu[_-]burn: (?:command )?not found|gpu[_-]burn: No such file",
-            Message("burn_missing"),
+            Message(english("burn_missing", "gpu-burn is not there: install it or give its path")),
         ),
         (
             r"Syntax error near -|^GPU Burn$\s*^Usage:",
-            Message("burn_usage"),
+            Message(english("burn_usage", "the command line was not understood: see gpu-burn -h")),
         ),
     )
 )
@@ -740,7 +832,13 @@ def parse(text: str) -> ToolOutput:
         lines, rest = read_progress(cleaned)
     except UnreadableOutput:
         if faulty := read_frame(cleaned).faulty():
-            return ToolOutput(TOOL, "fail", Message("burn_faulty", {"gpus": _names(faulty)}))
+            return ToolOutput(
+                TOOL,
+                "fail",
+                Message(
+                    english("burn_faulty", "FAULTY: {gpus}[ ('{line}')]"), {"gpus": _names(faulty)}
+                ),
+            )
         raise
     frame = read_frame(rest)
     trouble = find_complaint(rest)
@@ -761,7 +859,10 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(TOOL, "error", why, readings)
     fewest = min(history.compares().values())
     tested = _names([gpu for gpu, _ in frame.verdicts])
-    reason = Message("burn_passed", {"gpus": tested, "fewest": fewest})
+    reason = Message(
+        english("burn_passed", "OK: {gpus}, compared {fewest} times or more, no result wrong"),
+        {"gpus": tested, "fewest": fewest},
+    )
     return ToolOutput(TOOL, "pass", reason, readings, gpus=frame.listed)
 
 
@@ -774,17 +875,47 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> Message 
     frame = read_frame(rest)
     if frame.seconds != (seconds,):
         if not frame.seconds:
-            return Message("burn_time_missing", {"due": seconds})
-        return Message("burn_time_differs", {"burned": frame.seconds[0], "due": seconds})
+            return Message(
+                english(
+                    "burn_time_missing",
+                    "gpu-burn says that it burned for no time, and was to burn for {due} s",
+                ),
+                {"due": seconds},
+            )
+        return Message(
+            english(
+                "burn_time_differs",
+                "gpu-burn says that it burned for {burned} s, and was to burn for {due} s",
+            ),
+            {"burned": frame.seconds[0], "due": seconds},
+        )
     if not frame.tested or [one.gpu for one in _by_number(frame)] != list(range(frame.tested[0])):
-        return Message("burn_start_missing")
+        return Message(
+            english(
+                "burn_start_missing",
+                "gpu-burn does not say of each of its devices, once, how it was initialised",
+            )
+        )
     for device in _by_number(frame):
         if device.mode != mode:
             values: Values = {"device": device.gpu, "mode": str(device.mode), "due": mode}
-            return Message("burn_mode_differs", values)
+            return Message(
+                english(
+                    "burn_mode_differs",
+                    "gpu-burn says that device {device} works in mode {mode}, and was to work in "
+                    "mode {due}",
+                ),
+                values,
+            )
         if device.used_mb != memory_mb:
             sizes = {"used": device.used_mb, "due": memory_mb}
-            return Message("burn_memory_differs", {"device": device.gpu, **sizes})
+            return Message(
+                english(
+                    "burn_memory_differs",
+                    "gpu-burn says that device {device} uses {used} MB, and was to use {due} MB",
+                ),
+                {"device": device.gpu, **sizes},
+            )
     return BurnProgress(lines, frame).false_rate(seconds)
 
 
@@ -851,7 +982,10 @@ def _dead(history: BurnProgress, trouble: Complaints) -> list[int]:
 
 
 def _names(gpus: list[int]) -> Message:
-    return Message("gpus_numbered", {"n": len(gpus), "names": Listed(tuple(map(str, gpus)))})
+    return Message(
+        plural("gpus_numbered", "GPU {names}", "GPUs {names}"),
+        {"n": len(gpus), "names": Listed(tuple(map(str, gpus)))},
+    )
 
 
 def _each_of(code: str, numbers: Iterable[int]) -> Single:
@@ -874,14 +1008,36 @@ def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> Message 
         | {gpu for gpu, _ in trouble.wrong}
     )
     if wrong:
-        return Message("burn_wrong_results", known(gpus=_names(wrong), line=line))
+        return Message(
+            english(
+                "burn_wrong_results",
+                "wrong results on {gpus}, whatever the table says[ ('{line}')]",
+            ),
+            known(gpus=_names(wrong), line=line),
+        )
     if trouble.hardware is not None:
         line = plain_text.quote(trouble.hardware)
-        return Message("driver_reports_fault", {"line": line})
+        return Message(
+            english("driver_reports_fault", "the driver reports a hardware fault: '{line}'"),
+            {"line": line},
+        )
     if trouble.setup is None and (dead := history.died()):
-        return Message("burn_died", known(gpus=_names(dead), line=line))
+        return Message(
+            english(
+                "burn_died",
+                "gpu-burn died on {gpus}[ ('{line}')]: see the kernel log for an Xid of that time",
+            ),
+            known(gpus=_names(dead), line=line),
+        )
     if trouble.setup is None and trouble.all_dead:
-        return Message("burn_died_everywhere", known(line=line))
+        return Message(
+            english(
+                "burn_died_everywhere",
+                "gpu-burn died on every GPU[ ('{line}')]: see the kernel log for an Xid of that "
+                "time",
+            ),
+            known(line=line),
+        )
     return None
 
 
@@ -889,10 +1045,23 @@ def _hindered(trouble: Complaints) -> Message | None:
     """Why gpu-burn could not run, with the fix, or None."""
     if trouble.setup is not None:
         values = known(why=trouble.cure, line=plain_text.quote(trouble.setup))
-        return Message("setup_trouble", values)
+        return Message(english("setup_trouble", "{why}: '{line}'"), values)
     if trouble.abort is not None:
         why = Message("no_work", {"tool": TOOL, "line": plain_text.quote(trouble.abort)})
-        return _and(why, Message("burn_crash_without_smi")) if trouble.no_temperatures else why
+        return (
+            _and(
+                why,
+                Message(
+                    english(
+                        "burn_crash_without_smi",
+                        "nvidia-smi is missing, without which some versions crash: put it on the "
+                        "PATH",
+                    )
+                ),
+            )
+            if trouble.no_temperatures
+            else why
+        )
     return None
 
 
@@ -913,29 +1082,77 @@ def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> Mess
 def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> Message | None:
     if not frame.tested:
         clipped = history.lines and not history.complete_lines
-        why = Message("burn_clipped_without_table" if clipped else "burn_without_table")
-        return _and(why, Message("smi_missing")) if trouble.no_temperatures else why
+        why = Message(
+            english(
+                "burn_clipped_without_table",
+                "the progress lines are clipped before the error counts, and the table of results "
+                "is missing",
+            )
+            if clipped
+            else english(
+                "burn_without_table",
+                "the text ends without the table 'Tested N GPUs:': it is cut, or the run was "
+                "stopped before its end",
+            )
+        )
+        return (
+            _and(why, Message(english("smi_missing", "nvidia-smi is missing: put it on the PATH")))
+            if trouble.no_temperatures
+            else why
+        )
     if len(frame.tested) > 1:
-        return Message("result_table_twice")
+        return Message(
+            english(
+                "result_table_twice", "the table of results comes twice: give one run at a time"
+            )
+        )
     gpus = sorted(gpu for gpu, _ in frame.verdicts)
     if gpus != list(range(frame.tested[0])) or not gpus:
         listed = Listed(tuple(map(str, gpus))) if gpus else Message("none")
-        return Message("burn_table_cut", {"tested": frame.tested[0], "listed": listed})
+        return Message(
+            english(
+                "burn_table_cut",
+                "the table of results is incomplete: it speaks of {tested} GPUs and lists {listed}",
+            ),
+            {"tested": frame.tested[0], "listed": listed},
+        )
     return None
 
 
 def _broken_lines(history: BurnProgress, frame: Frame) -> Message | None:
     """Why the progress lines are not one complete run of the GPUs in the table, or None."""
     if not history.lines:
-        return Message("burn_no_compare")
+        return Message(
+            english(
+                "burn_no_compare",
+                "OK, but no GPU showed a single compare, which proves nothing: burn longer or "
+                "with less memory (-m)",
+            )
+        )
     if not history.complete_lines:
-        return Message("burn_clipped")
+        return Message(
+            english(
+                "burn_clipped",
+                "the progress lines are clipped, so the error counts are not known: run it on a "
+                "wider terminal or into a file",
+            )
+        )
     widths = sorted({len(line.columns) for line in history.complete_lines} | {history.widest()})
     if widths != [frame.tested[0]]:
-        shown = _each_of("and_number", widths)
-        return Message("burn_widths_differ", {"shown": shown, "tested": frame.tested[0]})
+        shown = _each_of(english("and_number", "{first} and {next}"), widths)
+        return Message(
+            english(
+                "burn_widths_differ", "the progress lines show {shown} GPUs, the table {tested}"
+            ),
+            {"shown": shown, "tested": frame.tested[0]},
+        )
     if history.falls():
-        return Message("burn_progress_falls")
+        return Message(
+            english(
+                "burn_progress_falls",
+                "the progress falls: lines are changed or of several runs, give one run at a time",
+            )
+        )
     return None
 
 
@@ -944,18 +1161,50 @@ def _idle(history: BurnProgress, frame: Frame) -> Message | None:
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):
         if ring < 2:
-            return Message("burn_ring_short", {"gpu": gpu, "results": ring})
+            return Message(
+                english(
+                    "burn_ring_short",
+                    "the ring of GPU {gpu} holds {results} result, so nothing is compared: allow "
+                    "more memory with -m",
+                ),
+                {"gpu": gpu, "results": ring},
+            )
     if broken := history.off_ring():
-        return Message("burn_off_ring", {"gpus": _names(broken)})
+        return Message(
+            english(
+                "burn_off_ring",
+                "the products of {gpus} do not fit the ring's length: the text was changed",
+            ),
+            {"gpus": _names(broken)},
+        )
     few = [f"GPU {gpu}: {count}" for gpu, count in compares.items() if count < _FEWEST_COMPARES]
     if few:
         listed = Listed(tuple(few))
-        return Message("burn_few_compares", {"few": listed, "fewest": _FEWEST_COMPARES})
+        return Message(
+            english(
+                "burn_few_compares",
+                "OK, but after too few compares, which proves nothing ({few}; {fewest} are "
+                "needed): burn longer or with less memory (-m)",
+            ),
+            {"few": listed, "fewest": _FEWEST_COMPARES},
+        )
     if slow := history.without_rate():
-        return Message("burn_rate_zero", {"gpus": _names(slow)})
+        return Message(
+            english("burn_rate_zero", "{gpus} worked at a rate of 0, which proves nothing"),
+            {"gpus": _names(slow)},
+        )
     if stalled := history.stalled():
-        return Message("burn_stalled", {"gpus": _names(stalled)})
+        return Message(
+            english("burn_stalled", "{gpus} stopped comparing before half of the time was over"),
+            {"gpus": _names(stalled)},
+        )
     last = history.lines[-1].percent
     if last < 100 and not (frame.elided or frame.windows):
-        return Message("burn_end_missing", {"percent": f"{last:.1f}"})
+        return Message(
+            english(
+                "burn_end_missing",
+                "the progress ends at {percent} % and a whole run shows 100 %: lines are missing",
+            ),
+            {"percent": f"{last:.1f}"},
+        )
     return None

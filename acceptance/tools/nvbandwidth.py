@@ -32,7 +32,7 @@ from itertools import chain
 from typing import Any
 
 from acceptance.core import plain_text
-from acceptance.core.message import Listed, Message, Text, Values, known
+from acceptance.core.message import Listed, Message, Text, Values, english, known, plural
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import proof
@@ -68,7 +68,10 @@ def _need(holder: dict[str, Any], key: str, kind: type, where: Text) -> Any:
         raise UnreadableOutput(
             TOOL,
             plain_text.quote_value(value),
-            Message("key_needed", {"where": where, "key": key, "kind": kind.__name__}),
+            Message(
+                english("key_needed", "{where} needs '{key}' as {kind}"),
+                {"where": where, "key": key, "kind": kind.__name__},
+            ),
         )
     return value
 
@@ -80,7 +83,7 @@ def _cell(value: object, name: str) -> float | None:
         return number(TOOL, value, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(TOOL, str(value), str(value))
-    why = Message("cell_no_figure", {"name": name})
+    why = Message(english("cell_no_figure", "a cell of {name} is no figure"), {"name": name})
     raise UnreadableOutput(TOOL, plain_text.quote_value(value), why)
 
 
@@ -90,11 +93,24 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
     if not shown or not all(
         isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown
     ):
-        raise UnreadableOutput(TOOL, description, Message("matrix_uneven", {"name": name}))
+        raise UnreadableOutput(
+            TOOL,
+            description,
+            Message(
+                english(
+                    "matrix_uneven", "the matrix of {name} has no rows, or rows of unequal length"
+                ),
+                {"name": name},
+            ),
+        )
     rows = [tuple(_cell(value, name) for value in row) for row in shown]
     total = _cell(testcase.get("sum"), name)
     if total is None:
-        raise UnreadableOutput(TOOL, description, Message("sum_needed", {"name": name}))
+        raise UnreadableOutput(
+            TOOL,
+            description,
+            Message(english("sum_needed", "{name} needs 'sum' as a number"), {"name": name}),
+        )
     names: Sequence[str] = (part(name, description),)
     width = len(rows[0])
     # Until 0.8 the three matrices of a bidirectional copy between GPUs are printed one below the
@@ -135,7 +151,13 @@ def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
             abs(printed - value) <= 2 * _rounded(value) for value in values
         ):
             figures_say = {"told": f"{printed:.2f}", "made": f"{values[0]:.2f}"}
-            why = Message("extreme_differs", {"name": last.name, "key": key, **figures_say})
+            why = Message(
+                english(
+                    "extreme_differs",
+                    "{name} says {key} {told} and its figures make {made}: a figure was changed",
+                ),
+                {"name": last.name, "key": key, **figures_say},
+            )
             raise UnreadableOutput(TOOL, last.description, why)
 
 
@@ -153,16 +175,25 @@ def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequ
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
             values = {"both": f"{first + second:.2f}", "told": f"{total:.2f}"}
-            why = Message("total_differs", {"name": name, **values})
+            why = Message(
+                english(
+                    "total_differs",
+                    "{name}: both directions are {both} and the total says {told}: a figure was "
+                    "changed",
+                ),
+                {"name": name, **values},
+            )
             raise UnreadableOutput(TOOL, "", why)
 
 
 def _testcase(output: ParsedOutput, testcase: object) -> None:
     if not isinstance(testcase, dict):
         raise UnreadableOutput(
-            TOOL, plain_text.quote_value(testcase), Message("testcase_no_object")
+            TOOL,
+            plain_text.quote_value(testcase),
+            Message(english("testcase_no_object", "a testcase is no object")),
         )
-    name = _need(testcase, "name", str, Message("a_testcase"))
+    name = _need(testcase, "name", str, Message(english("a_testcase", "a testcase")))
     status = _need(testcase, "status", str, name)
     said = testcase.get("error")
     if status == "Waived":
@@ -171,8 +202,17 @@ def _testcase(output: ParsedOutput, testcase: object) -> None:
         output.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
-        shown = plain_text.quote(": ".join(words)) if words else Message("no_status")
-        output.errors.append(Message("testcase_failed", {"name": name, "line": shown}))
+        shown = (
+            plain_text.quote(": ".join(words))
+            if words
+            else Message(english("no_status", "no status"))
+        )
+        output.errors.append(
+            Message(
+                english("testcase_failed", "{name} could not run: '{line}'"),
+                {"name": name, "line": shown},
+            )
+        )
     else:
         for matrix in _matrices(testcase, name):
             output.add(matrix)
@@ -184,11 +224,16 @@ def read_json(text: str) -> ParsedOutput:
     beside = f"{text[:begin]}\n{text[end:]}".split("\n")
     if any(_VERSION.match(line.strip()) or _SUM.match(line.strip()) for line in beside):
         raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": 2}))
-    whole_output = Message("the_output")
+    whole_output = Message(english("the_output", "the output"))
     root = _need(whole, "nvbandwidth", dict, whole_output)
     found = ParsedOutput()
     if isinstance(root.get("error"), str) and root["error"].strip():
-        found.errors.append(Message("run_failed", {"line": plain_text.quote(root["error"])}))
+        found.errors.append(
+            Message(
+                english("run_failed", "it could not run: '{line}'"),
+                {"line": plain_text.quote(root["error"])},
+            )
+        )
     if root.get("GPU Device list") is not None:
         entries = _need(root, "GPU Device list", list, whole_output)
         gpus = [gpu_entry(entry) if isinstance(entry, str) else None for entry in entries]
@@ -197,7 +242,12 @@ def read_json(text: str) -> ParsedOutput:
                 raise UnreadableOutput(
                     TOOL,
                     plain_text.quote_value(entry),
-                    Message("listed_device_unknown"),
+                    Message(
+                        english(
+                            "listed_device_unknown",
+                            "a listed device has an unknown form or the wrong number",
+                        )
+                    ),
                 )
         found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
     if isinstance(driver := root.get("Driver Version"), str):
@@ -278,7 +328,11 @@ class CopyMatrix:
         match = _UNIT.search(self.description)
         if match is None or (match["unit"] == "ns") != ("latency" in self.name):
             raise UnreadableOutput(
-                TOOL, self.description, Message("unit_unknown", {"name": self.name})
+                TOOL,
+                self.description,
+                Message(
+                    english("unit_unknown", "the unit of {name} is unknown"), {"name": self.name}
+                ),
             )
         return match["unit"]
 
@@ -306,20 +360,47 @@ class CopyMatrix:
         height = width if self.of_pairs else 1
         if len(self.rows) != height:
             counts = {"rows": len(self.rows), "width": width, "due": height}
-            return Message("matrix_rows", {"name": self.name, **counts})
+            return Message(
+                english(
+                    "matrix_rows",
+                    "{name} has {rows} rows of {width} figures where {due} belong: lines are "
+                    "missing or added",
+                ),
+                {"name": self.name, **counts},
+            )
         if devices is not None and width != devices:
             values: Values = {"name": self.name, "width": width, "devices": devices}
-            return Message("matrix_columns", values)
+            return Message(
+                english(
+                    "matrix_columns",
+                    "{name} has {width} columns and the output lists {devices} devices",
+                ),
+                values,
+            )
         found = self.values()
         if not found:
-            return Message("matrix_without_figure", {"name": self.name})
+            return Message(
+                english("matrix_without_figure", "{name} gave no figure"), {"name": self.name}
+            )
         for component, value in found.items():
             if value <= 0:
                 values = {"name": self.name, "component": str(component), "value": f"{value:.2f}"}
-                return Message("nothing_copied", values)
+                return Message(
+                    english(
+                        "nothing_copied",
+                        "{name} of {component} is {value}: nothing was copied there",
+                    ),
+                    values,
+                )
         if self.total is not None and abs(sum(found.values()) - self.total) > self.slack:
             sums = {"made": f"{sum(found.values()):.2f}", "told": f"{self.total:.2f}"}
-            return Message("sum_differs", {"name": self.name, **sums})
+            return Message(
+                english(
+                    "sum_differs",
+                    "{name} adds up to {made} and its SUM says {told}: a figure was changed",
+                ),
+                {"name": self.name, **sums},
+            )
         return None
 
     def reading(self) -> Reading:
@@ -349,7 +430,12 @@ class ParsedOutput:
         """Add a matrix. Raises UnreadableOutput if its name is there already."""
         if matrix.name in self._names:
             raise UnreadableOutput(
-                TOOL, matrix.description, Message("testcase_twice", {"name": matrix.name})
+                TOOL,
+                matrix.description,
+                Message(
+                    english("testcase_twice", "{name} comes twice: give one run at a time"),
+                    {"name": matrix.name},
+                ),
             )
         self._names.add(matrix.name)
         self.matrices.append(matrix)
@@ -359,16 +445,31 @@ class ParsedOutput:
         if self.errors:
             return self.errors[0]
         if self.unfinished:
-            return Message("testcase_unfinished", {"name": next(iter(self.unfinished))})
+            return Message(
+                english(
+                    "testcase_unfinished",
+                    "{name} was started and gave no result: the tool died or the text is cut",
+                ),
+                {"name": next(iter(self.unfinished))},
+            )
         if twice := duplicate(self.gpus):
-            return Message("device_listed_twice", {"twice": twice})
+            return Message(
+                english("device_listed_twice", "its list of devices names {twice} twice"),
+                {"twice": twice},
+            )
         for matrix in self.matrices:
             why = matrix.trouble(self.devices)
             if why is not None:
                 return why
         if not self.matrices and self.waived:
-            return Message("all_waived")
-        return None if self.matrices else Message("no_testcase")
+            return Message(
+                english(
+                    "all_waived",
+                    "every testcase was waived, so nothing was measured: those between GPUs need "
+                    "two with peer access",
+                )
+            )
+        return None if self.matrices else Message(english("no_testcase", "no testcase was run"))
 
 
 _VERSION = re.compile(r"^nvbandwidth Version: ")
@@ -424,17 +525,30 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
         return
     shown, state.open = state.open, None
     if not shown.rows:
-        raise UnreadableOutput(TOOL, shown.description, Message("no_figures_follow"))
+        raise UnreadableOutput(
+            TOOL,
+            shown.description,
+            Message(english("no_figures_follow", "no figures follow this line")),
+        )
     running = state.running
     if summed is None and running is None:
-        raise UnreadableOutput(TOOL, shown.description, Message("figures_unnamed"))
+        raise UnreadableOutput(
+            TOOL,
+            shown.description,
+            Message(english("figures_unnamed", "figures of a testcase that no line names")),
+        )
     name = summed["name"] if summed else part(str(running), shown.description)
     if running in state.found.unfinished:
         if name != running and not name.startswith(f"{running}_"):
             raise UnreadableOutput(
                 TOOL,
                 shown.description,
-                Message("sum_of_another", {"running": str(running), "name": name}),
+                Message(
+                    english(
+                        "sum_of_another", "{running} was running, and the sum below names {name}"
+                    ),
+                    {"running": str(running), "name": name},
+                ),
             )
         del state.found.unfinished[str(running)]
     cells = sum(len(row) for row in shown.rows)
@@ -455,7 +569,13 @@ def _figures(matrix: _Open, line: str) -> bool:
         if not _COLUMNS.match(line) or line.split() != [
             str(index) for index in range(len(line.split()))
         ]:
-            raise UnreadableOutput(TOOL, line, Message("columns_belong_here"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(
+                    english("columns_belong_here", "the numbers of the columns belong here, from 0")
+                ),
+            )
         matrix.width = len(line.split())
         return True
     match = _ROW.match(line)
@@ -470,7 +590,10 @@ def _figures(matrix: _Open, line: str) -> bool:
         raise UnreadableOutput(
             TOOL,
             line,
-            Message("row_belongs_here", {"row": len(matrix.rows), "width": matrix.width}),
+            Message(
+                english("row_belongs_here", "row {row} of {width} figures belongs here"),
+                {"row": len(matrix.rows), "width": matrix.width},
+            ),
         )
     matrix.rows.append(tuple(None if cell == "N/A" else number(TOOL, line, cell) for cell in cells))
     return True
@@ -483,7 +606,11 @@ def _line(state: _Text, line: str) -> None:
     if line.startswith("SUM "):
         match = _SUM.match(line)
         if match is None or state.open is None:
-            raise UnreadableOutput(TOOL, line, Message("sum_unknown"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(english("sum_unknown", "a sum of unknown form, or without its matrix")),
+            )
         _close(state, match)
         return
     _close(state)
@@ -500,7 +627,15 @@ def _line(state: _Text, line: str) -> None:
     elif match := _RUNNING.match(line):
         state.running = match["name"]
         if state.running in found.unfinished:
-            raise UnreadableOutput(TOOL, line, Message("testcase_starts_twice"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(
+                    english(
+                        "testcase_starts_twice", "a testcase starts twice: give one run at a time"
+                    )
+                ),
+            )
         found.unfinished[state.running] = None
     elif match := _WAIVED.match(line):
         found.waived.append(match["name"])
@@ -510,7 +645,9 @@ def _line(state: _Text, line: str) -> None:
     elif _DESCRIPTION.search(line):
         state.open = _Open(line)
     elif _LOOSE_ROW.match(line):
-        raise UnreadableOutput(TOOL, line, Message("row_outside_matrix"))
+        raise UnreadableOutput(
+            TOOL, line, Message(english("row_outside_matrix", "a row outside of its matrix"))
+        )
 
 
 def read_text(lines: Iterable[str]) -> ParsedOutput | None:
@@ -526,13 +663,31 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
     if lists:
         found.devices, found.gpus = len(lists[0]), tuple(state.gpus)
         if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
-            found.errors.append(Message("devices_unnumbered", {"devices": found.devices}))
+            found.errors.append(
+                Message(
+                    english(
+                        "devices_unnumbered",
+                        "its list of {devices} devices is not numbered from 0, or another run has "
+                        "another: lines are missing",
+                    ),
+                    {"devices": found.devices},
+                )
+            )
     bases = Counter(
         match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))
     )
     cut = next((base for base, count in bases.items() if count != 3), None)
     if cut is not None:
-        found.errors.append(Message("three_matrices", {"name": cut}))
+        found.errors.append(
+            Message(
+                english(
+                    "three_matrices",
+                    "the text is cut: {name} gives three matrices, one for each direction and "
+                    "their total",
+                ),
+                {"name": cut},
+            )
+        )
     # Older versions have no sums at all, so a matrix without one among others is a truncated text.
     unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
     if 0 < len(unsummed) < len(found.matrices):
@@ -582,7 +737,16 @@ def _with_waived(code: str, output: ParsedOutput, values: Values) -> Message:
     named = [name for name in output.waived if name]
     nameless = len(output.waived) - len(named)
     said: list[str | Message] = [*named]
-    said += [Message("waived_unnamed", {"count": nameless})] if nameless else []
+    said += (
+        [
+            Message(
+                english("waived_unnamed", "{count} that the text does not name"),
+                {"count": nameless},
+            )
+        ]
+        if nameless
+        else []
+    )
     return Message(code, {**values, **known(waived=Listed(tuple(said)) if said else None)})
 
 
@@ -597,13 +761,25 @@ def parse(text: str) -> ToolOutput:
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
         return ToolOutput(
-            TOOL, "fail", Message("wrong_data_arrived", {"line": plain_text.quote(wrong)})
+            TOOL,
+            "fail",
+            Message(
+                english("wrong_data_arrived", "wrong data arrived: '{line}'"),
+                {"line": plain_text.quote(wrong)},
+            ),
         )
     if error := proof.trouble(lines):
         return proof.outcome(TOOL, error)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
     if asserted is not None:
-        return ToolOutput(TOOL, "error", Message("tool_died", {"line": plain_text.quote(asserted)}))
+        return ToolOutput(
+            TOOL,
+            "error",
+            Message(
+                english("tool_died", "it died: '{line}'[ ({cure})]"),
+                {"line": plain_text.quote(asserted)},
+            ),
+        )
     joined = "\n".join(lines)
     found = read_json(joined) if holds_json(joined) else read_text(lines)
     if found is None:
@@ -612,6 +788,19 @@ def parse(text: str) -> ToolOutput:
     # Readings beside an error are still shown; they decide nothing.
     readings = tuple(matrix.reading() for matrix in found.matrices if matrix.trouble(None) is None)
     if why is not None:
-        return ToolOutput(TOOL, "error", _with_waived("and_waived", found, {"why": why}), readings)
-    reason = _with_waived("matrices_measured", found, {"n": len(readings)})
+        return ToolOutput(
+            TOOL,
+            "error",
+            _with_waived(english("and_waived", "{why}[; waived: {waived}]"), found, {"why": why}),
+            readings,
+        )
+    reason = _with_waived(
+        plural(
+            "matrices_measured",
+            "measured {n} matrix[; waived: {waived}]",
+            "measured {n} matrices[; waived: {waived}]",
+        ),
+        found,
+        {"n": len(readings)},
+    )
     return ToolOutput(TOOL, "pass", reason, readings, gpus=found.gpus, driver=found.driver)

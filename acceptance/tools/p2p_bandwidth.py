@@ -34,7 +34,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Values, english
 from acceptance.core.parts import Component, Gpu, Pair
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import proof, reading
@@ -160,7 +160,9 @@ def _heading(line: str) -> str:
     bandwidth = _BANDWIDTH.match(line)
     match = bandwidth or _LATENCY.match(line)
     if match is None or (match["p2p"] == "Disabled" and match["how"]):
-        raise UnreadableOutput(TOOL, line, Message("heading_unknown"))
+        raise UnreadableOutput(
+            TOOL, line, Message(english("heading_unknown", "a heading has an unknown form"))
+        )
     name = "p2p" if bandwidth else "p2p_latency"
     name += "_on" if match["p2p"] == "Enabled" else "_off"
     if bandwidth and bandwidth["way"] == "Bi":
@@ -172,16 +174,32 @@ def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
     """Read the first line of a table: it opens the matrix of the heading."""
     name = text.headings[-1] if text.headings else ""
     if not name or ("latency" not in name and match["label"] in ("GPU", "CPU")):
-        raise UnreadableOutput(TOOL, line, Message("heading_missing"))
+        raise UnreadableOutput(
+            TOOL, line, Message(english("heading_missing", "a table without its heading"))
+        )
     if match["label"] == "GPU":
         text.timed_by_gpu.append(name)
     if match["label"] == "CPU":
         name = name.replace("p2p_latency", "p2p_cpu_latency")
     if name in text.matrices:
-        raise UnreadableOutput(TOOL, line, Message("table_of_name_twice", {"name": name}))
+        raise UnreadableOutput(
+            TOOL,
+            line,
+            Message(
+                english(
+                    "table_of_name_twice",
+                    "the table of {name} comes twice: a heading is missing, or it is two runs",
+                ),
+                {"name": name},
+            ),
+        )
     indices = match["indices"].split()
     if indices != [str(index) for index in range(len(indices))]:
-        raise UnreadableOutput(TOOL, line, Message("columns_unnumbered"))
+        raise UnreadableOutput(
+            TOOL,
+            line,
+            Message(english("columns_unnumbered", "the columns are not numbered from 0")),
+        )
     text.matrices[name] = text.open = _Matrix(name, len(indices))
 
 
@@ -189,13 +207,28 @@ def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
     index, *cells = line.split()
     if index != str(len(matrix.rows)) or len(cells) != matrix.width:
         counts = {"row": len(matrix.rows), "width": matrix.width}
-        raise UnreadableOutput(TOOL, line, Message("row_needed", {"name": matrix.name, **counts}))
+        raise UnreadableOutput(
+            TOOL,
+            line,
+            Message(
+                english("row_needed", "{name} needs row {row} of {width} figures here"),
+                {"name": matrix.name, **counts},
+            ),
+        )
     if matrix.name == _CONNECTIVITY:
         if not set(cells) <= {"0", "1"} or cells[len(matrix.rows)] != "1":
-            raise UnreadableOutput(TOOL, line, Message("connectivity_unknown"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(
+                    english("connectivity_unknown", "connectivity is 0 or 1, and 1 with itself")
+                ),
+            )
         return tuple(map(float, cells))
     if not all(map(_CELL.match, cells)):
-        raise UnreadableOutput(TOOL, line, Message("figure_unknown"))
+        raise UnreadableOutput(
+            TOOL, line, Message(english("figure_unknown", "a figure has an unknown form"))
+        )
     return tuple(map(float, cells))
 
 
@@ -217,7 +250,13 @@ def _line(text: _Text, line: str) -> None:
         text.ours = True
     elif match := _DEVICE.match(line):
         if int(match["index"]) in text.devices:
-            raise UnreadableOutput(TOOL, line, Message("device_twice"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(
+                    english("device_twice", "a device is listed twice: give one run at a time")
+                ),
+            )
         text.devices[int(match["index"])] = _entry(match)
     elif text.access.take(line):
         pass
@@ -226,7 +265,9 @@ def _line(text: _Text, line: str) -> None:
     elif match := _COLUMNS.match(line):
         _columns(text, line, match)
     elif _LOOSE_ROW.match(line):
-        raise UnreadableOutput(TOOL, line, Message("row_outside_table"))
+        raise UnreadableOutput(
+            TOOL, line, Message(english("row_outside_table", "a row outside of its table"))
+        )
 
 
 def _cells(matrix: _Matrix) -> Iterator[tuple[int, int, float]]:
@@ -245,7 +286,10 @@ def _worthless(text: _Text) -> Message | None:
     """Why a readable text proves nothing, or None."""
     if text.open is not None:
         counts = {"row": len(text.open.rows) - 1, "width": text.open.width}
-        return Message("matrix_cut", {"name": text.open.name, **counts})
+        return Message(
+            english("matrix_cut", "the text is cut: {name} ends after row {row} of {width}"),
+            {"name": text.open.name, **counts},
+        )
     # Old samples print groups of GPUs instead of the connectivity matrix. If they print pairs too,
     # the pairs must be complete.
     grouped = None if text.access.pairs else text.access.grouped()
@@ -263,25 +307,50 @@ def _worthless(text: _Text) -> Message | None:
     timed = [name.replace("p2p_", "p2p_cpu_") for name in text.timed_by_gpu]
     missing += [name for name in timed if name not in text.matrices]
     if missing:
-        return Message("matrix_missing", {"name": missing[0]})
+        return Message(
+            english("matrix_missing", "the text is cut: the matrix of {name} is missing"),
+            {"name": missing[0]},
+        )
     count = grouped or text.matrices[_CONNECTIVITY].width
     if text.devices and sorted(text.devices) != list(range(count)):
-        return Message("devices_and_matrix", {"devices": len(text.devices), "count": count})
+        return Message(
+            english(
+                "devices_and_matrix",
+                "it lists {devices} devices and a matrix of {count}: lines are missing",
+            ),
+            {"devices": len(text.devices), "count": count},
+        )
     if twice := duplicate(tuple(text.devices.values())):
         return Message("device_listed_twice", {"twice": twice})
     for matrix in text.matrices.values():
         if matrix.width != count:
             widths: Values = {"width": matrix.width, "other": _CONNECTIVITY, "count": count}
-            return Message("matrices_differ_in_gpus", {"name": matrix.name, **widths})
+            return Message(
+                english("matrices_differ_in_gpus", "{name} holds {width} GPUs and {other} {count}"),
+                {"name": matrix.name, **widths},
+            )
         for row, column, value in _cells(matrix):
             if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
                 where = {"component": str(_component(row, column)), "value": f"{value:.2f}"}
-                return Message("nothing_measured", {"name": matrix.name, **where})
+                return Message(
+                    english(
+                        "nothing_measured",
+                        "{name} of {component} is {value}: nothing was measured there",
+                    ),
+                    {"name": matrix.name, **where},
+                )
     for (row, column), can in text.access.pairs.items():
         if not (
             row < count and column < count and text.matrices[_CONNECTIVITY].rows[row][column] == can
         ):
-            return Message("peer_gainsays", {"device": row, "peer": column})
+            return Message(
+                english(
+                    "peer_gainsays",
+                    "its line about device {device} and peer {peer} gainsays the connectivity "
+                    "matrix",
+                ),
+                {"device": row, "peer": column},
+            )
     return None
 
 
@@ -323,13 +392,21 @@ def parse(text: str) -> ToolOutput:
     if why is not None:
         return ToolOutput(TOOL, "error", why)
     matrix = found.matrices.get(_CONNECTIVITY)
-    access = Message("in_groups", {"groups": len(found.access.groups or ())})
+    access = Message(
+        english("in_groups", "in {groups} groups"), {"groups": len(found.access.groups or ())}
+    )
     if matrix is not None:
         peers = sum(value == 1 for row, column, value in _cells(matrix) if row != column)
         pairs = matrix.width * (matrix.width - 1)
-        access = Message("peer_access", {"peers": peers, "pairs": pairs})
+        access = Message(
+            english("peer_access", "peer access in {peers} of {pairs} ordered pairs"),
+            {"peers": peers, "pairs": pairs},
+        )
     width = found.matrices["p2p_off"].width
-    reason = Message("peers_passed", {"devices": width, "access": access})
+    reason = Message(
+        english("peers_passed", "{devices} devices, {access}; no data was compared"),
+        {"devices": width, "access": access},
+    )
     gpus = tuple(found.devices[index] for index in sorted(found.devices))
     return ToolOutput(TOOL, "pass", reason, tuple(_readings(found)), gpus=gpus)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acceptance.core.message import Message, Single, Value, known
+from acceptance.core.message import Message, Single, Value, english, known
 from acceptance.core.plain_text import quote
 from acceptance.machine.thresholds import thresholds
 from acceptance.process.command import ProgramResult
@@ -30,33 +30,164 @@ NOT_READY = 802
 
 # Cause and fix of each code.
 CAUSES: Mapping[int, Message] = {
-    OUT_OF_MEMORY: Message("cuda_memory_held"),
-    3: Message("cuda_not_initialised"),
-    10: Message("cuda_no_such_gpu"),
-    30: Message("cuda_no_reason"),
-    34: Message("cuda_stub_loaded"),
-    DRIVER_TOO_OLD: Message("cuda_driver_too_old"),
-    36: Message("cuda_driver_lacks_call"),
-    38: Message("cuda_no_gpu"),
-    39: Message("cuda_ecc_error"),
-    UNAVAILABLE: Message("cuda_gpu_busy"),
-    77: Message("cuda_bad_address"),
+    OUT_OF_MEMORY: Message(
+        english(
+            "cuda_memory_held",
+            "another process holds the GPU's memory; end the processes that nvidia-smi lists",
+        )
+    ),
+    3: Message(
+        english(
+            "cuda_not_initialised",
+            "the driver could not be initialised; look for the modules nvidia and nvidia_uvm, for "
+            "/dev/nvidia-uvm, and in MIG mode for an instance",
+        )
+    ),
+    10: Message(
+        english(
+            "cuda_no_such_gpu",
+            "there is no GPU of that number; compare it with nvidia-smi -L and "
+            "CUDA_VISIBLE_DEVICES",
+        )
+    ),
+    30: Message(
+        english(
+            "cuda_no_reason",
+            "the driver gives no reason; read the kernel log for Xid messages, then load "
+            "nvidia_uvm and the driver anew or reboot",
+        )
+    ),
+    34: Message(
+        english(
+            "cuda_stub_loaded",
+            "the toolkit's stub libcuda was loaded instead of the driver's; take stubs out of "
+            "LD_LIBRARY_PATH",
+        )
+    ),
+    DRIVER_TOO_OLD: Message(
+        english(
+            "cuda_driver_too_old",
+            "the driver is too old for this program's CUDA runtime; install a newer driver, or a "
+            "program that was built with an older CUDA",
+        )
+    ),
+    36: Message(
+        english(
+            "cuda_driver_lacks_call",
+            "the program asks for what this driver does not know yet; install a newer driver",
+        )
+    ),
+    38: Message(
+        english(
+            "cuda_no_gpu",
+            "CUDA sees no GPU, because of permissions, missing device nodes, a driver that is not "
+            "loaded or CUDA_VISIBLE_DEVICES; run nvidia-smi, look at the access rights of "
+            "/dev/nvidia* (try as root), in a container at the GPU grant, unset "
+            "CUDA_VISIBLE_DEVICES",
+        )
+    ),
+    39: Message(
+        english(
+            "cuda_ecc_error",
+            "the GPU read memory with an uncorrectable ECC error; read nvidia-smi -q -d "
+            "ECC,ROW_REMAPPER",
+        )
+    ),
+    UNAVAILABLE: Message(
+        english(
+            "cuda_gpu_busy",
+            "the GPU is busy or its compute mode is exclusive or prohibited; end foreign "
+            "processes and look at nvidia-smi --query-gpu=compute_mode",
+        )
+    ),
+    77: Message(
+        english(
+            "cuda_bad_address",
+            "a kernel stopped on a bad address, which a wrong program or a wrong machine can "
+            "cause; read the kernel log for Xid messages and run it again",
+        )
+    ),
     NO_DEVICE: Message("cuda_no_gpu"),
     101: Message("cuda_no_such_gpu"),
-    209: Message("cuda_not_built_for_gpu"),
+    209: Message(
+        english(
+            "cuda_not_built_for_gpu",
+            "the program was not built for this GPU; build it for the GPU's compute capability",
+        )
+    ),
     214: Message("cuda_ecc_error"),
-    220: Message("cuda_nvlink_error"),
-    222: Message("cuda_newer_than_driver"),
-    304: Message("cuda_system_call_failed"),
+    220: Message(
+        english(
+            "cuda_nvlink_error",
+            "NVLink had an uncorrectable error; read nvidia-smi nvlink -e and the kernel log",
+        )
+    ),
+    222: Message(
+        english(
+            "cuda_newer_than_driver",
+            "the program was built with a CUDA newer than the driver; install a newer driver",
+        )
+    ),
+    304: Message(
+        english(
+            "cuda_system_call_failed",
+            "a call to the operating system failed; look for /dev/nvidia-uvm and /dev/nvidia-caps "
+            "in the container and at the limit of locked memory",
+        )
+    ),
     700: Message("cuda_bad_address"),
-    702: Message("cuda_display_time_limit"),
+    702: Message(
+        english(
+            "cuda_display_time_limit",
+            "a kernel ran into the display's time limit; run it on a GPU that drives no display",
+        )
+    ),
     719: Message("cuda_bad_address"),
-    800: Message("cuda_not_permitted"),
-    801: Message("cuda_not_supported"),
-    NOT_READY: Message("cuda_fabric_not_ready"),
-    803: Message("cuda_versions_differ"),
-    804: Message("cuda_compat_found"),
-    **dict.fromkeys((805, 806, 807, 808, 809, 810), Message("cuda_no_mps")),
+    800: Message(
+        english(
+            "cuda_not_permitted",
+            "the operation is not permitted; run it as root, or leave the restricting mode",
+        )
+    ),
+    801: Message(
+        english(
+            "cuda_not_supported",
+            "this system does not support the operation; look at what the program asked for",
+        )
+    ),
+    NOT_READY: Message(
+        english(
+            "cuda_fabric_not_ready",
+            "the NVSwitch fabric is not initialised: the fabric manager is not started or this "
+            "VM's partition is not active; start nvidia-fabricmanager in the driver's own version "
+            "and read its log, or activate the partition on the host",
+        )
+    ),
+    803: Message(
+        english(
+            "cuda_versions_differ",
+            "the kernel module and the user-space library of the driver are of different "
+            "versions; reboot, or unload and load the nvidia modules",
+        )
+    ),
+    804: Message(
+        english(
+            "cuda_compat_found",
+            "a forward-compatibility package (cuda-compat) was found, which works with "
+            "data-centre GPUs and certain drivers only; take cuda-compat out of LD_LIBRARY_PATH, "
+            "or install a newer driver",
+        )
+    ),
+    **dict.fromkeys(
+        (805, 806, 807, 808, 809, 810),
+        Message(
+            english(
+                "cuda_no_mps",
+                "the multi-process service (MPS) does not serve it; look at its server's log, or "
+                "stop MPS",
+            )
+        ),
+    ),
     999: Message("cuda_no_reason"),
 }
 # The codes that prove a fault of the hardware themselves.
@@ -65,9 +196,19 @@ HARDWARE = frozenset({39, 214, 220})
 
 def numbered(code: int, text: str | None = None) -> Message:
     """Code, cause and fix in one clause, with CUDA's own `text` for it."""
-    cause = CAUSES.get(code, Message("cuda_error_unknown"))
+    cause = CAUSES.get(
+        code,
+        Message(
+            english(
+                "cuda_error_unknown", "look the number up under cudaError_t of the CUDA Runtime API"
+            )
+        ),
+    )
     quoted = quote(text) if text else None
-    return Message("cuda_error", known(number=code, text=quoted, why=cause))
+    return Message(
+        english("cuda_error", "CUDA error {number}[ ({text})]: {why}"),
+        known(number=code, text=quoted, why=cause),
+    )
 
 
 _CALL = re.compile(r"\bcuda[A-Z]\w+ returned (?P<code>[1-9]\d{0,8})\b(?:\s*->\s*(?P<text>\S.*))?")
@@ -190,7 +331,12 @@ _CURES = (
     ),
     (
         re.compile(r"no kernel image|NO_BINARY_FOR_GPU|NoKernelImage", re.IGNORECASE),
-        Message("tool_not_built_for_gpu"),
+        Message(
+            english(
+                "tool_not_built_for_gpu",
+                "the tool was not built for this GPU's architecture: build it for it",
+            )
+        ),
     ),
     (
         re.compile(r"out of memory|OUT_OF_MEMORY|MemoryAllocation", re.IGNORECASE),
@@ -205,11 +351,22 @@ _CURES = (
             r"launch failure|illegal memory access|LAUNCH_FAILED|ILLEGAL_ADDRESS|timed out",
             re.IGNORECASE,
         ),
-        Message("gpu_stopped"),
+        Message(
+            english(
+                "gpu_stopped",
+                "the GPU stopped in the middle: look for an Xid with `sudo dmesg -T | grep -i xid`",
+            )
+        ),
     ),
     (
         re.compile(r"loading shared libraries", re.IGNORECASE),
-        Message("library_missing"),
+        Message(
+            english(
+                "library_missing",
+                "a library is missing: install it, or in a container let the engine inject the "
+                "driver's",
+            )
+        ),
     ),
 )
 
@@ -254,7 +411,12 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
     line = _worst(line for line in lines if _CUDA.search(line) or _FAULT.search(line))
     if line is None:
         return None
-    return ToolFailure(Message("cuda_reported", _quoted(line)), bool(_FAULT.search(line)))
+    return ToolFailure(
+        Message(
+            english("cuda_reported", "CUDA reported an error: '{line}'[ ({cure})]"), _quoted(line)
+        ),
+        bool(_FAULT.search(line)),
+    )
 
 
 def trouble(lines: Sequence[str]) -> ToolFailure | None:
@@ -279,7 +441,13 @@ def not_started(tool: str, text: str, lines: Iterable[str]) -> ToolOutput:
     line = next((line for line in lines if _NOT_STARTED.search(line)), None)
     if line is None:
         raise foreign(tool, text)
-    return ToolOutput(tool, "error", Message("tool_not_started", _quoted(line)))
+    return ToolOutput(
+        tool,
+        "error",
+        Message(
+            english("tool_not_started", "it did not start: '{line}'[ ({cure})]"), _quoted(line)
+        ),
+    )
 
 
 class ToolError(WordedError):
@@ -304,12 +472,30 @@ def prove(
     """
     troubles: list[Single] = []
     if done.timed_out or done.returncode != 0:
-        troubles.append(Message("tool_ended", {"tool": tool, "how": done.describe()}))
+        troubles.append(
+            Message(english("tool_ended", "{tool} {how}"), {"tool": tool, "how": done.describe()})
+        )
     elif done.seconds < thresholds().program.ran * seconds:
         values = {"tool": tool, "ran": f"{done.seconds:.1f}", "due": f"{seconds:.0f}"}
-        troubles.append(Message("tool_ended_early", values))
+        troubles.append(
+            Message(
+                english(
+                    "tool_ended_early",
+                    "{tool} ended after {ran} s and was to load the machine for {due} s",
+                ),
+                values,
+            )
+        )
     if done.truncated:
-        troubles.append(Message("tool_output_lost", {"tool": tool}))
+        troubles.append(
+            Message(
+                english(
+                    "tool_output_lost",
+                    "{tool} printed more than is kept, or its output was not read to the end",
+                ),
+                {"tool": tool},
+            )
+        )
     try:
         output = parse(done.text)
     except UnreadableOutput as error:
@@ -322,7 +508,11 @@ def prove(
         troubles.append(Message("tool_says", {"tool": tool, "why": trouble.reason}))
     if troubles:
         last = done.last_lines(2)
-        said = Message("last_said", {"text": last}) if last else Message("printed_nothing")
+        said = (
+            Message(english("last_said", "it last said: {text}"), {"text": last})
+            if last
+            else Message("printed_nothing")
+        )
         unproved = Unnamed if troubles == [output.reason] else ToolError
         raise unproved("clauses", why=(*troubles, said))
     return output
@@ -336,4 +526,11 @@ def option(argv: Sequence[str], name: str) -> int:
     for word, value in pairwise(argv):
         if word == name and value.removesuffix("s").isdecimal():
             return int(value.removesuffix("s"))
-    raise ToolError("command_line_lacks", option=name)
+    raise ToolError(
+        english(
+            "command_line_lacks",
+            "the command line of the program has no number behind {option}: what it was asked is "
+            "not known",
+        ),
+        option=name,
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import Component
 from acceptance.core.plain_text import _tidied, first_line, lines
 from acceptance.process.unreadable import UnreadableOutput, require_bounded
@@ -91,7 +91,11 @@ def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
 
 def foreign(tool: str, text: str) -> UnreadableOutput:
     """The error of a text without any line of the tool; it quotes the first line."""
-    return UnreadableOutput(tool, first_line(text), Message("tool_absent", {"tool": tool}))
+    return UnreadableOutput(
+        tool,
+        first_line(text),
+        Message(english("tool_absent", "the text holds no line of {tool}"), {"tool": tool}),
+    )
 
 
 def sample_result(tool: str, line: str, before: str | None) -> str | None:
@@ -105,7 +109,13 @@ def sample_result(tool: str, line: str, before: str | None) -> str | None:
         return None
     match = _RESULT.match(text)
     if match is None or before not in (None, match["result"]):
-        raise UnreadableOutput(tool, line, Message("result_unknown"))
+        raise UnreadableOutput(
+            tool,
+            line,
+            Message(
+                english("result_unknown", "a result that is unknown, or that gainsays another")
+            ),
+        )
     return match["result"]
 
 
@@ -141,7 +151,9 @@ def only_json(
     """
 
     def no_constant(word: str) -> NoReturn:
-        raise UnreadableOutput(tool, word, Message("figure_no_number"))
+        raise UnreadableOutput(
+            tool, word, Message(english("figure_no_number", "a figure is no number"))
+        )
 
     starts = [match.start() for match in root.finditer(text)]
     if len(starts) != 1:
@@ -150,6 +162,9 @@ def only_json(
     try:
         value, end = decoder.raw_decode(text, starts[0])
     except (ValueError, RecursionError) as error:
-        why = Message("json_cut", {"error": type(error).__name__})
+        why = Message(
+            english("json_cut", "the JSON is cut or damaged ({error})"),
+            {"error": type(error).__name__},
+        )
         raise UnreadableOutput(tool, text[-80:], why) from error
     return value, starts[0], end

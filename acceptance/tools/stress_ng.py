@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from acceptance.core import disk_error, parts, plain_text
 from acceptance.core.disk_error import Operation
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known
 from acceptance.core.parts import CPU, Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
@@ -65,10 +65,23 @@ def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
     threads = option(argv, "--cpu")
     started = output.reading("stress_ng_workers")
     if started.get(CPU) != threads:
-        return Message("workers_differ", {"workers": f"{started.get(CPU)}", "threads": threads})
+        return Message(
+            english(
+                "workers_differ",
+                "stress-ng tells of {workers} workers, and there are {threads} logical CPUs to "
+                "load",
+            ),
+            {"workers": f"{started.get(CPU)}", "threads": threads},
+        )
     if set(started) != {CPU}:
         stressors = Listed(tuple(map(str, sorted(started))))
-        return Message("stressors_differ", {"stressors": stressors})
+        return Message(
+            english(
+                "stressors_differ",
+                "stress-ng tells of the stressors {stressors}, and cpu alone was started",
+            ),
+            {"stressors": stressors},
+        )
     return None
 
 
@@ -246,7 +259,16 @@ def _hogs(found: _Text, line: str, text: str) -> None:
     for part in filter(None, (part.strip() for part in text.split(","))):
         match = _HOG.match(part)
         if match is None or match["name"] in found.hogs:
-            raise UnreadableOutput(TOOL, line, Message("stressors_unknown"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(
+                    english(
+                        "stressors_unknown",
+                        "the list of stressors has an unknown form or names one twice",
+                    )
+                ),
+            )
         found.hogs[match["name"]] = int(number(TOOL, line, match["count"]))
 
 
@@ -254,7 +276,11 @@ def _statement(found: _Text, line: str, text: str) -> None:
     """Read one `info` line. Only a few kinds describe the run; the others are ignored."""
     if match := _SETTING.match(text):
         if found.asked not in (None, match["time"]):
-            raise UnreadableOutput(TOOL, line, Message("times_differ"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(english("times_differ", "two times are asked for: give one run at a time")),
+            )
         found.asked = match["time"]
         found.asked_s = (
             None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
@@ -263,14 +289,26 @@ def _statement(found: _Text, line: str, text: str) -> None:
         _hogs(found, line, match["hogs"])
     elif match := _COUNT.match(text):
         if match["what"] in found.counts:
-            raise UnreadableOutput(TOOL, line, Message("count_twice"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(english("count_twice", "a count is given twice: give one run at a time")),
+            )
         found.counts[match["what"]] = (
             int(number(TOOL, line, match["count"])),
             match["items"] or "",
         )
     elif match := _END.match(text):
         if found.ended_s is not None and found.unsuccessful is not bool(match["un"]):
-            raise UnreadableOutput(TOOL, line, Message("ends_differ"))
+            raise UnreadableOutput(
+                TOOL,
+                line,
+                Message(
+                    english(
+                        "ends_differ", "the run ends twice and not alike: give one run at a time"
+                    )
+                ),
+            )
         found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
     elif match := _TIMES.match(text):
         # `--times` prints it once every stressor has ended. It proves the end as well as the line
@@ -284,7 +322,11 @@ def _row(found: _Text, line: str, text: str) -> bool:
     if match is None:
         return False
     if match["name"] in found.bogo_ops:
-        raise UnreadableOutput(TOOL, line, Message("stressor_rows"))
+        raise UnreadableOutput(
+            TOOL,
+            line,
+            Message(english("stressor_rows", "a stressor has two rows: give one run at a time")),
+        )
     found.bogo_ops[match["name"]] = number(TOOL, line, match["ops"])
     found.real_s[match["name"]] = number(TOOL, line, match["real"])
     return True
@@ -298,7 +340,9 @@ def _collect(text: str) -> _Text:
         match = _LINE.match(line)
         if match is None:
             if "stress-ng: " in line:
-                raise UnreadableOutput(TOOL, line, Message("line_unknown"))
+                raise UnreadableOutput(
+                    TOOL, line, Message(english("line_unknown", "a line of unknown form"))
+                )
             continue  # the echoed command line, a shell's message, another program's output
         ours += 1
         level, said = match["level"], match["text"]
@@ -321,7 +365,12 @@ def _collect(text: str) -> _Text:
                 raise UnreadableOutput(
                     TOOL,
                     line,
-                    Message("metrics_row_unknown"),
+                    Message(
+                        english(
+                            "metrics_row_unknown",
+                            "a row of the metrics table has an unknown form or stands outside it",
+                        )
+                    ),
                 )
         elif level == "info":
             in_table = False
@@ -339,17 +388,29 @@ def _worthless(text: _Text) -> Message | None:
     counts = {what: count for what, (count, _) in text.counts.items()}
     skip = text.trouble.skip()
     if text.ended_s is None:
-        return Message("run_unended")
+        return Message(english("run_unended", "the text ends before the run did"))
     if text.unsuccessful:
-        return Message("run_unsuccessful")
+        return Message(
+            english("run_unsuccessful", "stress-ng calls the run unsuccessful and does not say why")
+        )
     if counts.get("metrics untrustworthy"):
-        return Message("metrics_untrustworthy")
+        return Message(
+            english("metrics_untrustworthy", "stress-ng calls its own metrics untrustworthy")
+        )
     if counts.get("skipped"):
-        return Message("workers_skipped", known(count=counts["skipped"], line=skip))
+        return Message(
+            english("workers_skipped", "stress-ng skipped {count} of its workers[ ('{line}')]"),
+            known(count=counts["skipped"], line=skip),
+        )
     if text.dispatched and not text.hogs:
-        return Message("no_stressor", known(line=skip))
+        return Message(
+            english("no_stressor", "no stressor was started[ ('{line}')]"), known(line=skip)
+        )
     if not text.bogo_ops:
-        return Message("no_metrics", known(line=skip))
+        return Message(
+            english("no_metrics", "no metrics: run it with --metrics-brief[ ('{line}')]"),
+            known(line=skip),
+        )
     # Without these lines it is unknown what should have run, and for how long.
     if not text.dispatched:
         return Message("line_missing", {"line": "dispatching hogs"})
@@ -357,23 +418,41 @@ def _worthless(text: _Text) -> Message | None:
         return Message("line_missing", {"line": "setting to a ... run per stressor"})
     missing = sorted(set(text.hogs) - set(text.bogo_ops))
     if missing:
-        return Message("stressor_without_metrics", known(stressor=missing[0], line=skip))
+        return Message(
+            english(
+                "stressor_without_metrics", "{stressor} was started and has no metrics[ ('{line}')]"
+            ),
+            known(stressor=missing[0], line=skip),
+        )
     idle = sorted(name for name, count in text.bogo_ops.items() if count == 0)
     if idle:
-        return Message("stressor_idle", known(stressor=idle[0], line=skip))
+        return Message(
+            english("stressor_idle", "{stressor} did no work: 0 bogo ops[ ('{line}')]"),
+            known(stressor=idle[0], line=skip),
+        )
     if "passed" in counts and counts["passed"] != sum(text.hogs.values()):
         workers = sum(text.hogs.values())
-        return Message("workers_passed", {"passed": counts["passed"], "workers": workers})
+        return Message(
+            english("workers_passed", "{passed} of {workers} workers passed"),
+            {"passed": counts["passed"], "workers": workers},
+        )
     if text.asked_s is not None and text.ended_s < text.asked_s * _SHORTFALL:
         times = {"ran": f"{text.ended_s:.4g}", "due": f"{text.asked_s:.4g}"}
-        return Message("stopped_before_time", times)
+        return Message(
+            english("stopped_before_time", "it was stopped after {ran} of {due} s"), times
+        )
     # The column is the mean over a stressor's workers: a worker that died early shortens it.
     short = sorted(
         name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL
     )
     if short:
         times = {"ran": f"{text.real_s[short[0]]:.4g}", "due": f"{text.asked_s:.4g}"}
-        return Message("workers_short", {"stressor": short[0], **times})
+        return Message(
+            english(
+                "workers_short", "the workers of {stressor} ran for {ran} of {due} s on average"
+            ),
+            {"stressor": short[0], **times},
+        )
     return None
 
 
@@ -395,21 +474,43 @@ def parse(text: str) -> ToolOutput:
     failed, names = found.counts.get("failed", (0, ""))
     if faults:
         values = known(line=plain_text.quote(faults[0]), more=len(faults) - 1 or None)
-        return ToolOutput(TOOL, "fail", Message("stress_ng_fault", values))
+        return ToolOutput(
+            TOOL,
+            "fail",
+            Message(
+                english(
+                    "stress_ng_fault",
+                    "stress-ng found a fault: '{line}'[ (and {more} more like it)]",
+                ),
+                values,
+            ),
+        )
     if hindrances:
         return ToolOutput(
             TOOL,
             "error",
-            Message("stress_ng_hindered", {"line": plain_text.quote(hindrances[0])}),
+            Message(
+                english(
+                    "stress_ng_hindered",
+                    "stress-ng was hindered, which says nothing about the hardware: '{line}'",
+                ),
+                {"line": plain_text.quote(hindrances[0])},
+            ),
         )
     if failed or found.trouble.stressor_failed:
         values = known(
-            count=failed or Message("at_least_one"), which=plain_text.quote(names) or None
+            count=failed or Message(english("at_least_one", "at least one")),
+            which=plain_text.quote(names) or None,
         )
         return ToolOutput(
             TOOL,
             "fail",
-            Message("workers_failed", values),
+            Message(
+                english(
+                    "workers_failed", "stress-ng counts {count} of its workers as failed[: {which}]"
+                ),
+                values,
+            ),
         )
     why = _worthless(found)
     if why is not None:
@@ -422,9 +523,16 @@ def parse(text: str) -> ToolOutput:
     )
     ran = tuple(
         Message(
-            "stressor_ran",
+            english("stressor_ran", "{stressor} {count} bogo ops in {ran} s"),
             {"stressor": name, "count": f"{count:.0f}", "ran": f"{found.real_s[name]:.4g}"},
         )
         for name, count in found.bogo_ops.items()
     )
-    return ToolOutput(TOOL, "pass", Message("stress_ng_passed", {"ran": Listed(ran)}), readings)
+    return ToolOutput(
+        TOOL,
+        "pass",
+        Message(
+            english("stress_ng_passed", "completed without a failure: {ran}"), {"ran": Listed(ran)}
+        ),
+        readings,
+    )

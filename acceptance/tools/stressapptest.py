@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from acceptance.core import disk_error, plain_text
 from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.parts import MEMORY
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
@@ -89,7 +89,10 @@ def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
     filled = output.reading("stressapptest_tested")[MEMORY]
     due = option(argv, "-M") * MIB / GIB
     if filled < FILLED * due:
-        return Message("filled_less", {"filled": f"{filled:.2f}", "due": f"{due:.2f}"})
+        return Message(
+            english("filled_less", "stressapptest filled {filled} GiB and was to fill {due} GiB"),
+            {"filled": f"{filled:.2f}", "due": f"{due:.2f}"},
+        )
     return None
 
 
@@ -130,7 +133,15 @@ def _collect(text: str) -> _Text:
         elif line.startswith("Status: "):
             status = _STATUS.match(line)
             if status is None or found.status not in (None, status["what"]):
-                raise UnreadableOutput(TOOL, line, Message("status_unknown"))
+                raise UnreadableOutput(
+                    TOOL,
+                    line,
+                    Message(
+                        english(
+                            "status_unknown", "a status that is unknown, or that gainsays another"
+                        )
+                    ),
+                )
             found.status = status["what"]
         else:
             _figure(found, line)
@@ -148,7 +159,11 @@ def _figure(text: _Text, line: str) -> None:
         if line.startswith(start):
             match = pattern.match(line)
             if match is None:
-                raise UnreadableOutput(TOOL, line, Message("figures_unknown"))
+                raise UnreadableOutput(
+                    TOOL,
+                    line,
+                    Message(english("figures_unknown", "a line of figures has an unknown form")),
+                )
             if start in text.matches:
                 raise UnreadableOutput(TOOL, line, Message("line_twice"))
             text.matches[start] = match
@@ -170,24 +185,44 @@ def _worthless(text: _Text, figures: dict[str, float]) -> Message | None:
         line = plain_text.quote(text.procedural[0])
         return Message("no_work", {"tool": TOOL, "line": line})
     if text.status == "FAIL - test encountered proc" or figures.get("Completed.errors"):
-        return Message("procedural_errors")
+        return Message(
+            english(
+                "procedural_errors",
+                "stressapptest reports procedural errors, which say nothing about the memory",
+            )
+        )
     if text.early is not None:
-        return Message("stopped_early", {"line": plain_text.quote(text.early)})
+        return Message(
+            english("stopped_early", "it was stopped early: '{line}'"),
+            {"line": plain_text.quote(text.early)},
+        )
     for start in _NEEDED:
         if start not in text.matches:
             return Message("line_missing", {"line": start})
     if text.status is None:
         return Message("line_missing", {"line": "Status:"})
     if not text.command:
-        return Message("command_line_missing")
+        return Message(
+            english(
+                "command_line_missing",
+                "the text is cut: the line 'Log: Commandline' is missing, so the checking may "
+                "have been left out",
+            )
+        )
     if spoilt:
-        return Message("option_spoils", {"option": spoilt[0]})
+        return Message(
+            english(
+                "option_spoils",
+                "it ran with {option}, which leaves out the checking or injects errors",
+            ),
+            {"option": spoilt[0]},
+        )
     if (
         figures["Completed.data"] == 0
         or figures["Memory Copy.data"] == 0
         or figures["Memory Copy.rate"] == 0
     ):
-        return Message("no_data_copied")
+        return Message(english("no_data_copied", "no data was copied"))
     if figures["Completed.seconds"] < figures["Starting SAT.seconds"] - _EARLY_S:
         ran, due = figures["Completed.seconds"], figures["Starting SAT.seconds"]
         return Message("ran_short", {"ran": f"{ran:.4g}", "due": f"{due:.4g}"})
@@ -206,9 +241,14 @@ def parse(text: str) -> ToolOutput:
     if found.incidents:
         more = len(found.incidents) - 1
         values = known(line=plain_text.quote(found.incidents[0]), more=more or None)
-        reason = Message("wrong_data", values)
+        reason = Message(
+            english("wrong_data", "wrong data: '{line}'[ (and {more} more such lines)]"), values
+        )
     elif counted or found.status == "FAIL - test discovered HW":
-        reason = Message("incidents_found", {"count": f"{counted:.0f}"})
+        reason = Message(
+            english("incidents_found", "stressapptest found wrong data ({count} incidents)"),
+            {"count": f"{counted:.0f}"},
+        )
     else:
         why = _worthless(found, figures)
         if why is not None:
@@ -226,7 +266,10 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL,
             "pass",
-            Message("stressapptest_passed", {"tested": f"{tested:.4g}", "ran": f"{ran:.4g}"}),
+            Message(
+                english("stressapptest_passed", "{tested} GiB for {ran} s without wrong data"),
+                {"tested": f"{tested:.4g}", "ran": f"{ran:.4g}"},
+            ),
             readings,
         )
     counts = (Reading("stressapptest_incidents", "count", {MEMORY: counted}),) if counted else ()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import Component
 from acceptance.core.record import Event, Note, Suspicion
 from acceptance.journal import segment
@@ -41,7 +41,16 @@ class EventLog:
         if name not in self._seen and self._by_severity[severity] >= MAX_KINDS:
             if self._by_severity[severity] == MAX_KINDS:
                 self._writer.write(
-                    Note(Message("kinds_left_out", {"most": MAX_KINDS, "severity": event.severity}))
+                    Note(
+                        Message(
+                            english(
+                                "kinds_left_out",
+                                "more than {most} different events of severity {severity}: "
+                                "further ones are left out",
+                            ),
+                            {"most": MAX_KINDS, "severity": event.severity},
+                        )
+                    )
                 )
             self._by_severity[severity] = MAX_KINDS + 1
             return
@@ -51,7 +60,18 @@ class EventLog:
             self._writer.write(event)
         elif self._seen[name] == STORM + 1:
             what = " ".join(str(part) for part in name if part is not None)
-            self._writer.write(Note(Message("events_left_out", {"event": what, "most": STORM})))
+            self._writer.write(
+                Note(
+                    Message(
+                        english(
+                            "events_left_out",
+                            "{event}: seen more than {most} times; further ones are counted no "
+                            "more",
+                        ),
+                        {"event": what, "most": STORM},
+                    )
+                )
+            )
 
     def note(self, text: Text, *, trouble: bool = False) -> None:
         """Journal a note."""

@@ -30,7 +30,7 @@ import msgspec
 
 from acceptance.core import parts, regular_file
 from acceptance.core.evidence import Refused
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.message import Message, Text, Values, english
 from acceptance.core.parts import Component, parse
 from acceptance.core.record import Event
 from acceptance.journal import clock, reader, segment
@@ -265,9 +265,28 @@ class GpuWatch:
     def _note_unsubscribed(self, name: Component, why: Text) -> None:
         values: Values = {"gpu": str(name), "why": why}
         if self._kernel_log:
-            self._events.note(Message("xids_of_kernel_log_alone", values))
+            self._events.note(
+                Message(
+                    english(
+                        "xids_of_kernel_log_alone",
+                        "NVML tells no Xid events of {gpu} ({why}): those of the kernel log count "
+                        "alone",
+                    ),
+                    values,
+                )
+            )
         else:
-            self._events.note(Message("xids_unheard", values), trouble=True)
+            self._events.note(
+                Message(
+                    english(
+                        "xids_unheard",
+                        "nobody listened for Xid errors of {gpu}: run as root, or `sudo sysctl "
+                        "kernel.dmesg_restrict=0`; NVML tells no Xid events of {gpu} ({why})",
+                    ),
+                    values,
+                ),
+                trouble=True,
+            )
 
     def _report_lost(self, gpu: WatchTarget, refusal: Any) -> None:
         action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION

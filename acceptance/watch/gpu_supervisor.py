@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.message import Message, Text, known
+from acceptance.core.message import Message, Text, english, known
 from acceptance.core.parts import Component
 from acceptance.core.record import Event
 from acceptance.journal import reader, segment
@@ -99,7 +99,12 @@ class SamplerProcess:
                 cwd=Path(__file__).resolve().parents[2],  # so that a checkout can be imported too
             )
         except (CommandError, OSError) as error:
-            self.failure = Message("gpu_watch_not_started", {"why": said(error)})
+            self.failure = Message(
+                english(
+                    "gpu_watch_not_started", "the watch over the GPUs could not be started: {why}"
+                ),
+                {"why": said(error)},
+            )
 
     def check_alive(self) -> None:
         """Check that the child still writes. If it has ended, `stop` finds out why."""
@@ -112,7 +117,13 @@ class SamplerProcess:
             self._touched, self._heard_s = touched, now
         limit_s = SILENT_S if touched is not None else START_S
         if now - self._heard_s >= limit_s and self._silent is None:
-            self._silent = Message("gpu_watch_hung", {"seconds": f"{limit_s:.0f}"})
+            self._silent = Message(
+                english(
+                    "gpu_watch_hung",
+                    "the watch over the GPUs hung: no sample of any GPU for {seconds} s",
+                ),
+                {"seconds": f"{limit_s:.0f}"},
+            )
 
     def _mark(self) -> int | None:
         """A value that changes with every round of the child; None before its first."""
@@ -132,7 +143,12 @@ class SamplerProcess:
         self._running = None
         if ended:
             values = known(how=done.describe(), last=_said(done) or None)
-            self.failure = Message("gpu_watch_ended", values)
+            self.failure = Message(
+                english(
+                    "gpu_watch_ended", "the watch over the GPUs {how}, before the run did[: {last}]"
+                ),
+                values,
+            )
         elif self._silent is not None and not self._a_gpu_was_lost():
             self.failure = self._silent
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from acceptance.core.evidence import AnyBody
 from acceptance.core.limit import GIB
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Component
 from acceptance.core.record import ForeignProcess, GpuUser, Note
 from acceptance.journal import clock
@@ -337,7 +337,14 @@ class GpuUsers:
 
     def _record(self, record: ForeignProcess) -> None:
         if self._written == MAX_RECORDS:
-            text = Message("processes_left_out", {"most": MAX_RECORDS // 2})
+            text = Message(
+                english(
+                    "processes_left_out",
+                    "other processes came and went on the GPUs more than {most} times: further "
+                    "ones are left out",
+                ),
+                {"most": MAX_RECORDS // 2},
+            )
             self._write(Note(text, trouble=True))
         elif self._written < MAX_RECORDS:
             self._write(record)
@@ -350,4 +357,17 @@ class GpuUsers:
         """
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True
-            self._write(Note(Message("processes_unlisted", {"gpu": str(name)}), trouble=True))
+            self._write(
+                Note(
+                    Message(
+                        english(
+                            "processes_unlisted",
+                            "{gpu}: the driver no longer tells which processes compute on it, so "
+                            "whether it was used alone is not known: run again; if it comes back, "
+                            "reboot",
+                        ),
+                        {"gpu": str(name)},
+                    ),
+                    trouble=True,
+                )
+            )

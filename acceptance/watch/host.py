@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from acceptance.core.evidence import Sample
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Component
 from acceptance.core.record import Event, Note
 from acceptance.journal import clock, reader, segment
@@ -145,7 +145,12 @@ class HostWatch:
                 self._log = log
                 stack.pop_all()
         except NotMeasurable as error:
-            self._events.note(Message("kernel_log_not_followed", {"why": error.message}))
+            self._events.note(
+                Message(
+                    english("kernel_log_not_followed", "the kernel log was not followed: {why}"),
+                    {"why": error.message},
+                )
+            )
         self._thinning.put(clock.boot_s(), self._sensors.read())
         self._gpus = SamplerProcess(
             run_dir, root, gpus, kernel_log=self._log is not None, throughput=throughput
@@ -173,7 +178,13 @@ class HostWatch:
 
     def _run(self) -> None:
         # The value until the thread ends properly: a thread that dies cannot report it.
-        self._trouble = Message("watch_died")
+        self._trouble = Message(
+            english(
+                "watch_died",
+                "the watch over sensors and kernel log died of an error of its own: please report "
+                "it",
+            )
+        )
         try:
             while not self._over.wait(PERIOD_S):
                 self._sample(last=False)
@@ -181,7 +192,10 @@ class HostWatch:
             self._thinning.flush(clock.boot_s())
             self._trouble = None
         except (WordedError, OSError, ValueError) as error:
-            self._trouble = Message("watch_stopped", {"why": said(error)})
+            self._trouble = Message(
+                english("watch_stopped", "the watch over sensors and kernel log stopped: {why}"),
+                {"why": said(error)},
+            )
 
     def _sample(self, *, last: bool) -> None:
         self._gpus.check_alive()
@@ -210,7 +224,16 @@ class HostWatch:
             self._held = []
         if self._log.lost:
             self._log.lost = False
-            self._events.note(Message("kernel_log_lost"), trouble=True)
+            self._events.note(
+                Message(
+                    english(
+                        "kernel_log_lost",
+                        "the kernel overwrote messages before they were read: events may be "
+                        "missing; enlarge its buffer with the boot option log_buf_len=4M",
+                    )
+                ),
+                trouble=True,
+            )
 
     def stop(self) -> None:
         """Read once more, end the child and close the segments; takes at most half a minute."""
@@ -218,7 +241,13 @@ class HostWatch:
         self._thread.join(10.0)
         self._gpus.stop()
         if self._thread.is_alive():
-            self._trouble = Message("watch_hangs")
+            self._trouble = Message(
+                english(
+                    "watch_hangs",
+                    "the watch over sensors and kernel log hangs: a sensor or the kernel log does "
+                    "not answer",
+                )
+            )
             return
         self._samples.close()
         self._events.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from acceptance.core.message import english
 from acceptance.core.parts import Component
 from acceptance.observe.gpu_sample import Sampler
 from acceptance.observe.nvml import refused
@@ -43,7 +44,15 @@ def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
         if twice := [value for value, count in counts.items() if count > 1]:
-            raise WordedError("watch_gpus_alike", what=name, value=str(twice[0]))
+            raise WordedError(
+                english(
+                    "watch_gpus_alike",
+                    "two GPUs have the same {what} {value}: nobody could say which of them is "
+                    "watched",
+                ),
+                what=name,
+                value=str(twice[0]),
+            )
     return tuple(_find(nvml, gpu) for gpu in gpus)
 
 
@@ -53,10 +62,19 @@ def _find(nvml: Any, gpu: WatchTarget) -> AttachedGpu:
         uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
         if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
             place = {"gpu": str(gpu.name), "address": gpu.pci_address}
-            raise WordedError("watch_other_gpu", **place, uuid=text(uuid), due=gpu.uuid)
+            raise WordedError(
+                english("watch_other_gpu", "{gpu}: at {address} is {uuid} and not {due}"),
+                **place,
+                uuid=text(uuid),
+                due=gpu.uuid,
+            )
         return AttachedGpu(gpu, handle, Sampler.find(nvml, handle))
     except nvml.NVMLError as refusal:
         if refusal.value not in LOST:
             place = {"gpu": str(gpu.name), "address": gpu.pci_address}
-            raise WordedError("watch_refused", **place, why=refused(refusal)) from refusal
+            raise WordedError(
+                english("watch_refused", "{gpu} ({address}) cannot be watched: {why}"),
+                **place,
+                why=refused(refusal),
+            ) from refusal
         return AttachedGpu(gpu, None, None, refusal)

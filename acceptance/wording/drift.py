@@ -6,7 +6,17 @@ import datetime
 import math
 from typing import assert_never
 
-from acceptance.core.message import Message, Quantity, Range, Term, Value, Values, known
+from acceptance.core.message import (
+    Message,
+    Quantity,
+    Range,
+    Term,
+    Value,
+    Values,
+    english,
+    known,
+    plural,
+)
 from acceptance.core.past import Bounds, DriftFinding, FirstNights, Past, Reference
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -20,7 +30,7 @@ def values(found: DriftFinding) -> Values:
         return known(
             measured=Quantity(found.value, unit),
             grown=Quantity(found.grown, unit),
-            days=Message("days", {"n": round(counter.days, 1)}),
+            days=Message(plural("days", "{n} day", "{n} days"), {"n": round(counter.days, 1)}),
             stood=Quantity(counter.stood, unit),
             allowed=Quantity(counter.allowed, unit),
             most=Quantity(counter.most, unit) if counter.most is not None else None,
@@ -58,13 +68,29 @@ def basis(past: Past, unit: str) -> Value:
             deviation=Quantity(one.deviation, unit) if one.deviation else None,
             factor=one.factor,
         )
-        parts.append(Message("median_of", usual))
+        parts.append(
+            Message(
+                english(
+                    "median_of",
+                    "median of {nights} {value}[, one deviation {deviation}, {factor} of it "
+                    "allowed]",
+                ),
+                usual,
+            )
+        )
     first = past.first or past.few
     if first is not None:
         born: Values = {"which": first_nights(first), "value": Quantity(first.middle, unit)}
-        parts.append(Message("value_of", born))
+        parts.append(Message(english("value_of", "{which} {value}"), born))
     if past.rebased:
-        parts.append(Message("rebased"))
+        parts.append(
+            Message(
+                english(
+                    "rebased",
+                    "re-based: the baseline was taken with another image, station or driver",
+                )
+            )
+        )
     return tuple(parts)
 
 
@@ -77,10 +103,16 @@ def first_nights(first: FirstNights) -> Message:
     """The first nights, for their reader."""
     day = date(first.day)
     if not first.baseline:
-        return Message("first_nights", {"nights": nights(first.nights), "date": day})
+        return Message(
+            english("first_nights", "first {nights} from {date} on"),
+            {"nights": nights(first.nights), "date": day},
+        )
     if first.nights > 1:
-        return Message("baseline_and_nights", {"date": day, "nights": nights(first.nights - 1)})
-    return Message("baseline_of", {"date": day})
+        return Message(
+            english("baseline_and_nights", "baseline of {date} and {nights} after it"),
+            {"date": day, "nights": nights(first.nights - 1)},
+        )
+    return Message(english("baseline_of", "baseline of {date}"), {"date": day})
 
 
 def nights(count: int) -> Message:
@@ -103,7 +135,10 @@ def _crossing(found: DriftFinding, part: Reference) -> Message:
             assert past.level is not None
             level = past.level
             middle = Quantity(level.middle, unit)
-            before = Message("median_before", {"nights": nights(level.nights), "value": middle})
+            before = Message(
+                english("median_before", "the median of {nights} before, {value}"),
+                {"nights": nights(level.nights), "value": middle},
+            )
             return _deviation(found, level.middle, before, level.bounds)
         case "slope":
             assert past.slope is not None
@@ -115,12 +150,22 @@ def _crossing(found: DriftFinding, part: Reference) -> Message:
                 "nights": nights(slope.nights),
                 "bound": Range(unit, slope.bounds.low, slope.bounds.high),
             }
-            return Message("level_moved", moved)
+            return Message(
+                english(
+                    "level_moved",
+                    "its level went from {before} to {now} within {days} days ({nights}), bound "
+                    "{bound}",
+                ),
+                moved,
+            )
         case "first" | "few":
             first = past.first if part == "first" else past.few
             assert first is not None
             middle = Quantity(first.middle, unit)
-            before = Message("first_value", {"which": first_nights(first), "value": middle})
+            before = Message(
+                english("first_value", "the {which}, {value}"),
+                {"which": first_nights(first), "value": middle},
+            )
             return _deviation(found, first.middle, before, first.bounds)
         case _:
             assert_never(part)
@@ -132,6 +177,8 @@ def _deviation(found: DriftFinding, middle: float, before: Message, bounds: Boun
     share = middle and unit not in ("count", "degC", "s")
     much = Quantity(round(100 * far / abs(middle), 1), "%") if share else Quantity(far, unit)
     return Message(
-        "below" if found.value < middle else "above",
+        english("below", "{much} below {before}, bound {bound}")
+        if found.value < middle
+        else english("above", "{much} above {before}, bound {bound}"),
         {"much": much, "before": before, "bound": Range(unit, bounds.low, bounds.high)},
     )

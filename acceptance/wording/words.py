@@ -1,8 +1,9 @@
 """Word findings and messages in the reader's language, by the catalogues of fixtures/locale.
 
-A wording has the code as its key. A part of it in square brackets is left out where a value in it
-is not there. A sentence within another is `{name:lower}`, which begins it with a small letter. What
-comes back is for printing: nobody takes it apart.
+The English stands in the code (`english`) and in data files; `make messages` collects it by code,
+and other languages translate that. A part of a wording in square brackets is left out where a value
+in it is not there. A sentence within another is `{name:lower}`, which begins it with a small
+letter. What comes back is for printing: nobody takes it apart.
 
 Values and bounds with their units, as people read them.
 """
@@ -10,9 +11,8 @@ Values and bounds with their units, as people read them.
 from __future__ import annotations
 
 import functools
-import gettext
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import Formatter
 from typing import assert_never
 
@@ -30,9 +30,10 @@ from acceptance.core.message import (
     Texts,
     Value,
     Values,
+    english,
     known,
 )
-from acceptance.wording import drift, po_file
+from acceptance.wording import drift
 
 
 def quantity(value: float, unit: str, *, exact: bool = False) -> str:
@@ -53,7 +54,7 @@ def limit_text(limit: Limit) -> str:
     return span(limit.low, limit.high, limit.unit)
 
 
-DOMAIN = "findings"
+FILE = "locale/en/sentences.json"
 NOTE_INLINE = 100
 _WRONG_RESULT = ("wrong_result_at", "wrong_result_unread")
 _PART = re.compile(r"\[([^\[\]]+)\]")
@@ -72,10 +73,9 @@ _FILLED = _Filled()
 
 
 @functools.cache
-def catalogue(code: str) -> gettext.GNUTranslations:
-    """The wordings of one language. Raises SetupError."""
-    folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"
-    return po_file.read(folder / f"{DOMAIN}.po")
+def sentences() -> Mapping[str, tuple[str, ...]]:
+    """The English of every code, and the form for many things after it. Raises SetupError."""
+    return resources.read(resources.locate(FILE), dict[str, tuple[str, ...]])
 
 
 def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None) -> str:
@@ -90,7 +90,9 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
     named = {name: str(value) for name, value in about.items() if value is not None}
     told = _worded(finding.code, values(finding), named, language)
     for one in other_checks(finding):
-        told = message(Message("aside", {"text": told, "aside": one}), language)
+        told = message(
+            Message(english("aside", "{text} ({aside})"), {"text": told, "aside": one}), language
+        )
     return told
 
 
@@ -100,11 +102,21 @@ def other_checks(finding: Finding) -> Iterator[Message]:
     yield from (one for one in (too if isinstance(too, tuple) else ()) if isinstance(one, Message))
     if finding.duplicate_of is not None:
         if finding.duplicate_of == finding.check:
-            yield Message("same_fault_here")
+            yield Message(
+                english(
+                    "same_fault_here",
+                    "the same fault as another failure of this check, which counts it",
+                )
+            )
         else:
-            yield Message("same_fault_as", {"check": finding.duplicate_of})
+            yield Message(
+                english("same_fault_as", "the same fault as in {check}, which counts it"),
+                {"check": finding.duplicate_of},
+            )
     elif finding.also_in and "beside" not in finding.values:  # which names them itself
-        yield Message("seen_by_too", {"checks": Listed(finding.also_in)})
+        yield Message(
+            english("seen_by_too", "seen by {checks} too"), {"checks": Listed(finding.also_in)}
+        )
 
 
 def action(finding: Finding, language: Language = ENGLISH) -> str | None:
@@ -114,14 +126,24 @@ def action(finding: Finding, language: Language = ENGLISH) -> str | None:
     first, *catalog = finding.action
     about: Values = {"action": Term(first)}
     if not catalog:
-        return message(Message("action", about), language)
-    return message(Message("action_of_catalog", {**about, "catalog": _then(catalog)}), language)
+        return message(Message(english("action", "{action}"), about), language)
+    return message(
+        Message(
+            english("action_of_catalog", "{action} NVIDIA's catalog: {catalog}."),
+            {**about, "catalog": _then(catalog)},
+        ),
+        language,
+    )
 
 
 def _then(steps: Sequence[str]) -> Value:
     """Steps one after the other."""
     first, *rest = steps
-    return Message("then", {"first": first, "next": _then(rest)}) if rest else first
+    return (
+        Message(english("then", "{first}, then {next}"), {"first": first, "next": _then(rest)})
+        if rest
+        else first
+    )
 
 
 def as_message(finding: Finding) -> Message:
@@ -192,17 +214,12 @@ def _names(form: str) -> set[str]:
 
 
 def _form(code: str, count: Value | None, language: Language) -> str:
-    """The wording of a code, in the form for so many things."""
-    # the entry without a code is the head of a catalogue
-    for one in (language.code, ENGLISH.code) if code else ():
-        found = catalogue(one)
-        if isinstance(count, int | float):
-            form = found.ngettext(code, code, int(count) if count == int(count) else _MANY)
-        else:
-            form = found.gettext(code)
-        if form != code:
-            return form
-    raise LookupError(f"{code}: the catalogue of findings has no wording for it")
+    """The wording of a code, in the form for so many things. Raises LookupError if it has none."""
+    forms = sentences()[code]
+    if isinstance(count, int | float):
+        many = int(count) if count == int(count) else _MANY
+        return language.translations.npgettext(code, forms[0], forms[-1], many)
+    return language.translations.pgettext(code, forms[0])
 
 
 def _shown(value: Value, about: dict[str, str], language: Language) -> str:
@@ -232,7 +249,9 @@ def _listed(names: Listed, about: dict[str, str], language: Language) -> str:
         return ""
     told, *others = (_shown(one, about, language) for one in names.items)
     for one in others:
-        told = _form("and_name", None, language).format(first=told, next=one)
+        told = _form(english("and_name", "{first}, {next}"), None, language).format(
+            first=told, next=one
+        )
     if names.left_out:
         told = _form("and_more", None, language).format(names=told, more=names.left_out)
     return told
@@ -240,5 +259,5 @@ def _listed(names: Listed, about: dict[str, str], language: Language) -> str:
 
 def _clauses(told: list[str], language: Language) -> str:
     """Clauses one after the other."""
-    form = _form("and_clause", None, language)
+    form = _form(english("and_clause", "{first}; {next}"), None, language)
     return functools.reduce(lambda first, one: form.format(first=first, next=one), told or [""])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import data_texts
 import jinja2
@@ -20,14 +21,12 @@ from thoroughness import ALL
 
 import acceptance
 from acceptance import resources
-from acceptance.core.advice import placeholders
 from acceptance.core.language import ENGLISH
-from acceptance.core.message import UserError
+from acceptance.core.message import SetupError, UserError
 from acceptance.expect import gpu_limits
 from acceptance.machine import machine_file
 from acceptance.reports import languages
 from acceptance.reports.languages import CODES
-from acceptance.wording import po_file
 from selftest import drawn_runs
 
 PACKAGE = Path(acceptance.__file__).parent
@@ -145,6 +144,10 @@ def test_the_catalogues_are_what_make_messages_makes_of_the_code() -> None:
     assert done.returncode == 0, f"type `make messages`, then translate: {done.stderr[-200:]}"
 
 
+def names(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
 def test_every_sentence_is_translated_whole() -> None:
     """With all plural forms, and with the placeholders and the commands of the English sentence."""
     for path, catalogue in SENTENCES.items():
@@ -155,13 +158,26 @@ def test_every_sentence_is_translated_whole() -> None:
             assert not entry.fuzzy, f"{path} has a guess: {entry.id}"
             assert len(forms) == (catalogue.num_plurals if plural else 1), (path, entry.id)
             for text in (*sentences, *forms):
-                assert placeholders(text) == placeholders(sentences[-1]), (path, text)
+                assert names(text) == names(sentences[-1]), (path, text)
                 assert COMMANDS.findall(text) == COMMANDS.findall(sentences[-1]), (path, text)
 
 
 def test_english_reads_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(po_file, "read", pytest.fail)
+    monkeypatch.setattr(languages, "_read", pytest.fail)
     assert languages.choose("en", {}) is ENGLISH
+
+
+@pytest.mark.parametrize("text", ["\xff", "msgid", None])
+def test_a_broken_catalogue_is_named(
+    tmp_path: Path, text: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "locale/zh_CN/LC_MESSAGES"
+    folder.mkdir(parents=True)
+    if text is not None:
+        (folder / "rigproof.po").write_bytes(text.encode("latin-1"))
+    monkeypatch.setattr(resources, "locate", lambda name: tmp_path / name)
+    with pytest.raises(SetupError, match=r"^rigproof\.po: "):
+        languages.language("zh-CN")
 
 
 def test_every_text_of_a_data_file_is_translated() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 from collections.abc import Iterator, Set
 from functools import cache
@@ -11,35 +10,23 @@ from pathlib import Path
 from string import Formatter
 from typing import get_args
 
-from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 import acceptance
-from acceptance import resources
 from acceptance.core.advice import Presence, Side
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
 from acceptance.core.message import Listed, Message, Quantity, Range, Term, Unmeasured, Value
 from acceptance.core.parts import Function, Gpu
 from acceptance.core.past import DriftReason
-from acceptance.expect import limit_book
 from acceptance.reports import languages
-from acceptance.reports.languages import CODES
 from acceptance.wording import words
 from acceptance.wording.errors import each_once
 
 PACKAGE = Path(acceptance.__file__).parent
 CHINESE = languages.language("zh-CN")
-FILES = {
-    code: resources.locate("locale") / code.replace("-", "_") / f"LC_MESSAGES/{words.DOMAIN}.po"
-    for code in CODES
-}
-CATALOGUES: dict[str, Catalog] = {
-    code: read_po(io.BytesIO(path.read_bytes())) for code, path in FILES.items()
-}
 # What makes a finding or a message, and which of its arguments is the code.
 MAKERS = {
     "Finding": 2,
@@ -118,10 +105,17 @@ def dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def is_wording(node: ast.AST) -> bool:
+    """Whether this is a code with its English beside it."""
+    return isinstance(node, ast.Call) and dotted(node.func) in ("english", "plural")
+
+
 def literals(node: ast.expr, function: ast.AST) -> Iterator[str | None]:
     """The texts that an argument may be; a name is looked up where its function sets it."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
+    elif isinstance(node, ast.Call) and is_wording(node):
+        yield from literals(node.args[0], function)
     elif isinstance(node, ast.IfExp):
         yield from literals(node.body, function)
         yield from literals(node.orelse, function)
@@ -196,62 +190,24 @@ def optional(form: str) -> list[set[str]]:
     return sorted((fields(part) for part in re.findall(r"\[([^\[\]]*)\]", form)), key=sorted)
 
 
-def forms(catalogue: Catalog) -> dict[str, tuple[str, ...]]:
-    return {
-        entry.id if isinstance(entry.id, str) else entry.id[0]: (
-            (entry.string,) if isinstance(entry.string, str) else tuple(entry.string)
-        )
-        for entry in catalogue
-        if entry.id
-    }
-
-
-def test_every_code_has_its_wording_in_every_language_and_no_other_has() -> None:
+def test_every_code_has_its_sentence() -> None:
     made = codes().keys() | set(get_args(DriftReason)) | {one.value for one in Unmeasured}
-    made |= {row.wording for row in limit_book.book().derived}
     assert {"outside_limit", "never_ran", "part_missing", "drifted", "and_more"} <= made
-    for catalogue in CATALOGUES.values():
-        assert forms(catalogue).keys() == made
+    assert made <= words.sentences().keys()
 
 
-def test_every_wording_is_whole() -> None:
-    """With the same values as in English, in every form of the plural."""
-    english = forms(CATALOGUES["en"])
-    plural = {entry.id[0] for entry in CATALOGUES["en"] if not isinstance(entry.id, str)}
-    assert plural == {
-        *("nights", "days", "gpus_numbered", "number_of_gpus", "number_of_nics"),
-        *("gpus_above_declared", "gpus_do_not_answer", "gpus_not_on_bus"),
-        *("devices_shown", "matrices_measured", "samples_outside", "declares_gpus"),
-        *("bits_differ", "elements_of", "passes", "products_wrong", "words_astray", "words_wrong"),
-        *("fio_wrong_blocks", "site_checks_run"),
-    }
-    for code, catalogue in CATALOGUES.items():
-        for name, told in forms(catalogue).items():
-            assert all(told), (code, name)
-            assert len(told) == (catalogue.num_plurals if name in plural else 1), (code, name)
-            for form in (*told, *english[name]):
-                assert fields(form) == fields(english[name][0]), (code, name)
-        assert not any(entry.fuzzy for entry in catalogue if entry.id)
-
-
-def test_the_catalogues_are_sorted() -> None:
-    """So that those of two branches merge."""
-    for path in FILES.values():
-        found = re.findall(r'^msgid "(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
-        assert found == sorted(found)
+def test_the_forms_of_a_plural_have_the_same_values() -> None:
+    for code, forms in words.sentences().items():
+        for form in forms:
+            assert fields(form) == fields(forms[0]), code
 
 
 def test_what_is_not_known_is_left_out_alike_in_every_language() -> None:
-    english = forms(CATALOGUES["en"])
-    for code, catalogue in CATALOGUES.items():
-        for name, told in forms(catalogue).items():
-            for form in told:
-                rest = re.sub(r"\[[^\[\]]*\{[^\[\]]*\]", "", form)
-                assert not {"[", "]"} & set(rest), (code, name)
-                assert optional(form) == optional(english[name][0]), (code, name)
-    assert words.message(Message("never_ran")) == "never ran"
-    assert words.message(Message("never_ran", {"why": "no room"})) == "never ran: no room"
-    assert words.message(Message("gap")) == "gap"
+    for code, forms in words.sentences().items():
+        for form in (*forms, CHINESE.translations.pgettext(code, forms[0])):
+            rest = re.sub(r"\[[^\[\]]*\{[^\[\]]*\]", "", form)
+            assert not {"[", "]"} & set(rest), (code, form)
+            assert optional(form) == optional(forms[0]), (code, form)
 
 
 def test_what_is_said_again_is_said_once() -> None:
@@ -363,7 +319,7 @@ def given_names(call: ast.Call, place: int, told: bool) -> set[str] | None:
 
 def test_every_code_comes_with_the_values_of_its_wording() -> None:
     """Where its values stand beside it."""
-    english, errors, seen = forms(CATALOGUES["en"]), told_errors(), 0
+    english, errors, seen = words.sentences(), told_errors(), 0
     for name, tree in modules():
         if name == "baseline/changes.py":  # joins the values of a change from two places
             continue
@@ -474,10 +430,9 @@ def test_sentences_are_compared_nowhere() -> None:
 
 def is_literal_sentence(node: ast.AST) -> bool:
     """Whether an expression holds a text of several words that stands in the code."""
-    return any(
-        isinstance(one, ast.Constant) and isinstance(one.value, str) and " " in one.value.strip()
-        for one in ast.walk(node)
-    )
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and " " in node.value.strip()
+    return not is_wording(node) and any(map(is_literal_sentence, ast.iter_child_nodes(node)))
 
 
 def sentence_errors(tree: ast.AST, told: Set[str]) -> Iterator[str]:
@@ -495,9 +450,10 @@ def sentence_errors(tree: ast.AST, told: Set[str]) -> Iterator[str]:
 
 def literal_sentences(function: ast.FunctionDef) -> Iterator[str]:
     """The texts of several words that a function holds, its docstrings left out."""
-    docstrings = {one.value for one in ast.walk(function) if isinstance(one, ast.Expr)}
+    aside = {one.value for one in ast.walk(function) if isinstance(one, ast.Expr)}
+    aside |= {text for one in ast.walk(function) if is_wording(one) for text in ast.walk(one)}
     for one in ast.walk(function):
-        if isinstance(one, ast.Constant) and one not in docstrings and is_literal_sentence(one):
+        if isinstance(one, ast.Constant) and one not in aside and is_literal_sentence(one):
             yield str(one.value)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from acceptance.core.dtype import DtypeName
-from acceptance.core.message import Listed, Values
+from acceptance.core.message import Listed, Values, english
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
@@ -94,7 +94,7 @@ class Ask(contract.Ask, tag="burn", frozen=True, kw_only=True):
             },
         )
         if not due.measured(output):
-            raise Unproved("load_without_format")
+            raise Unproved(english("load_without_format", "measured no format"))
         return due
 
     def least_s(self, output: LoadOutput) -> float:
@@ -105,10 +105,14 @@ class Ask(contract.Ask, tag="burn", frozen=True, kw_only=True):
         """Raise Unproved for missing, short and overlapping turns, and digests of no use."""
         laps = output.parameters.get("laps")
         if type(laps) is not int or laps < LEAST_LAPS:
-            raise Unproved("load_laps", laps=repr(laps), least=LEAST_LAPS)
+            raise Unproved(
+                english("load_laps", "told of {laps} laps, and at least {least} are due"),
+                laps=repr(laps),
+                least=LEAST_LAPS,
+            )
         library = output.parameters.get("library")
         if not isinstance(library, str) or not library:
-            raise Unproved("load_library_untold")
+            raise Unproved(english("load_library_untold", "does not say with which library it ran"))
         due = self.due(output)
         measured = due.measured(output)
         formats = [
@@ -134,7 +138,13 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
             product = {"format": dtype, "shape": shape, "inputs": inputs, "result": result}
-            raise Unproved("load_digest", **product)
+            raise Unproved(
+                english(
+                    "load_digest",
+                    "has no digest of {format} {shape} that can be used: {inputs}, {result}",
+                ),
+                **product,
+            )
         found[dtype, shape] = inputs, result
     return found
 
@@ -144,7 +154,14 @@ def _require_formats(table: LoadTable, formats: Sequence[str]) -> None:
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if others := sorted(rows ^ set(formats)):
         listed = {"formats": Listed(tuple(formats)), "others": Listed(tuple(others))}
-        raise Unproved("load_table_differs", table=table.name, **listed)
+        raise Unproved(
+            english(
+                "load_table_differs",
+                "measured {formats}, and its table {table} differs in {others}",
+            ),
+            table=table.name,
+            **listed,
+        )
 
 
 def _require_order(turns: LoadTable) -> None:
@@ -153,7 +170,15 @@ def _require_order(turns: LoadTable) -> None:
     for lap, dtype, *_, from_s, to_s in turns.rows:
         if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
             times = {"start": str(from_s), "end": str(to_s), "before": str(ended_s)}
-            raise Unproved("load_turn", format=str(dtype), lap=str(lap), **times)
+            raise Unproved(
+                english(
+                    "load_turn",
+                    "tells of {format} in lap {lap} from {start} to {end} s, after {before} s",
+                ),
+                format=str(dtype),
+                lap=str(lap),
+                **times,
+            )
         ended_s = to_s
 
 
@@ -168,8 +193,18 @@ def _require_turns(turns: LoadTable, laps: int, formats: Sequence[str], seconds:
     places = [*range(half), *range(count - half, count)] if count > LAP_ROWS else range(count)
     if listed != [(place // len(formats), formats[place % len(formats)]) for place in places]:
         counts: Values = {"turns": len(listed), "formats": len(formats), "laps": str(laps)}
-        raise Unproved("load_turns", **counts)
+        raise Unproved(
+            english(
+                "load_turns",
+                "tells of {turns} turns, which are not those of {formats} formats in {laps} laps",
+            ),
+            **counts,
+        )
     worked_s = sum(spent for _, _, _, _, spent, *_ in turns.rows if isinstance(spent, float))
     due_s = seconds * len(listed) / count
     if worked_s < WORKED * due_s:
-        raise Unproved("load_worked", worked=f"{worked_s:.1f}", due=f"{due_s:g}")
+        raise Unproved(
+            english("load_worked", "worked for {worked} s of the {due} s that it was to"),
+            worked=f"{worked_s:.1f}",
+            due=f"{due_s:g}",
+        )

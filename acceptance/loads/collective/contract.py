@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from msgspec import Meta
 
 from acceptance.core.limit import MIB
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.core.parts import GPUS, Component, Gpu, Pair
 from acceptance.loads import contract
 from acceptance.loads.collective.pattern import (
@@ -215,10 +215,13 @@ class PairAsk(contract.Ask, tag="collective_pair", frozen=True, kw_only=True):
     def prove(self, output: LoadOutput) -> None:
         """Raise Unproved for an unnamed host, a rate of 0 or of no row, an element not compared."""
         if not output.parameters.get("host") or not isinstance(output.parameters["host"], str):
-            raise Unproved("load_without_host")
+            raise Unproved(english("load_without_host", "does not say on which host it ran"))
         for one in output.readings:
             if one.unit == "GB/s" and not one.value:
-                raise Unproved("load_rate_none", name=one.name)
+                raise Unproved(
+                    english("load_rate_none", "{name} is 0, so nothing was done in its time"),
+                    name=one.name,
+                )
         _require_rates(output, ("default",))
         due: dict[_RowKey, Operation] = {
             ("default", name, str(GPUS), "f32"): Operation(name, NODES) for name in PAIR_OPERATIONS
@@ -242,7 +245,10 @@ def _require_rates(output: LoadOutput, variants: Sequence[CollectiveVariant]) ->
         component = str(one.component)
         if one.unit == "GB/s" and (one.name, component, round(one.value, 3)) not in printed:
             raise Unproved(
-                "load_rate_untold", name=one.name, component=component, table=COLLECTIVES
+                english("load_rate_untold", "{name} of {component} is not in its table {table}"),
+                name=one.name,
+                component=component,
+                table=COLLECTIVES,
             )
 
 
@@ -261,7 +267,10 @@ def _require_compared(
         (whole if key in due and _is_whole(row, due[key], at) else short).add(key)
     if lacking := sorted(due.keys() - whole | short):
         names = dict.fromkeys(f"{name} {dtype} ({variant})" for variant, name, _, dtype in lacking)
-        raise Unproved("load_uncompared", names=Listed(tuple(names)))
+        raise Unproved(
+            english("load_uncompared", "did not show that every element of {names} was compared"),
+            names=Listed(tuple(names)),
+        )
 
 
 def _is_whole(row: Row, operation: Operation, at: Sequence[int]) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
@@ -81,7 +81,11 @@ class Ask(contract.Ask, tag="gpu_copy", frozen=True, kw_only=True):
         rows = contract.table(output, PRODUCTS).rows
         if tuple(row[0] for row in rows) != ELEMENTS:
             due = Listed(tuple(map(str, ELEMENTS)))
-            raise Unproved("load_rows", table=PRODUCTS, rows=due)
+            raise Unproved(
+                english("load_rows", "its table {table} has other rows than {rows}"),
+                table=PRODUCTS,
+                rows=due,
+            )
 
 
 def pair_seconds(seconds: float, peers: int) -> float:

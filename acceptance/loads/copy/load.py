@@ -58,7 +58,7 @@ from pathlib import Path
 
 import numpy as np
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.card import gpu_identity, uuid
 from acceptance.loads.contract import OWN
@@ -309,5 +309,14 @@ def run(ask: Ask, output: Output) -> None:
             torch.cuda.empty_cache()
     for index in others:
         for name in PEER_READINGS if index not in peers else ():
-            output.absent(name, Pair(OWN, Gpu(index)), Message("peer_out_of_reach"))
+            output.absent(
+                name,
+                Pair(OWN, Gpu(index)),
+                Message(
+                    english(
+                        "peer_out_of_reach",
+                        "torch says that the one GPU cannot reach the other's memory",
+                    )
+                ),
+            )
     output.end()

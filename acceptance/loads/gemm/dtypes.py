@@ -40,7 +40,7 @@ import math
 from dataclasses import dataclass
 
 from acceptance.core.dtype import FIRST_CAPABILITY, DtypeName
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.loads.miscompare import ReferenceKind
 
 LIKELY = 9.0
@@ -101,7 +101,13 @@ class Dtype:
         if capability >= since:
             return None
         has, needs = (".".join(map(str, version)) for version in (capability, since))
-        return Message("format_not_native", {"format": self.name, "needs": needs, "has": has})
+        return Message(
+            english(
+                "format_not_native",
+                "{format} is not native before compute capability {needs}, and this GPU has {has}",
+            ),
+            {"format": self.name, "needs": needs, "has": has},
+        )
 
 
 _CUT = 2.0**-23  # tensor cores truncate sums in float32

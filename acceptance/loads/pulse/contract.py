@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, field
 
+from acceptance.core.message import english
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads import contract, power_step
 from acceptance.loads.contract import Due, Units, Unproved
@@ -120,7 +121,14 @@ class Ask(contract.Ask, tag="pulse", frozen=True, kw_only=True):
         share, whole = _made(output), self._whole(output)
         # the one in which the load was stopped is there too
         if share != whole / len(due) or rows != due[: whole + 1]:
-            raise Unproved("load_steps_differ", share=f"{share:g}", table=STEPS)
+            raise Unproved(
+                english(
+                    "load_steps_differ",
+                    "says that {share} of the steps were made, and its table {table} has others",
+                ),
+                share=f"{share:g}",
+                table=STEPS,
+            )
 
     def _whole(self, output: LoadOutput) -> int:
         """How many steps were made whole."""

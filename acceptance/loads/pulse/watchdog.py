@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, HW_THERMAL, POWER_BRAKE, SW_THERMAL
-from acceptance.core.message import Message, Quantity
+from acceptance.core.message import Message, Quantity, english
 from acceptance.core.parts import Component
 
 # A GPU slows itself down where its margin is used up; the load ends before that. With more margin
@@ -56,19 +56,47 @@ def reason_to_stop(samples: Mapping[Component, Sequence[Sampled]]) -> Message | 
 
 def _reason(gpu: str, samples: Sequence[Sampled]) -> Message | None:
     if not samples or not abs(samples[-1].age_s) <= SILENT_S:
-        return Message("power_gpu_lost", {"gpu": gpu})
+        return Message(
+            english("power_gpu_lost", "the power load was ended: {gpu} no longer answers"),
+            {"gpu": gpu},
+        )
     last = samples[-1].readings
     before = samples[-2].readings if len(samples) > 1 else {}
     if any(math.isnan(last.get(name, math.nan)) for name in READINGS):
-        return Message("power_gpu_unread", {"gpu": gpu})
+        return Message(
+            english(
+                "power_gpu_unread",
+                "the power load was ended: {gpu} does not say its temperature margin and what "
+                "slows it down, so that nobody would see it in danger",
+            ),
+            {"gpu": gpu},
+        )
     if last[POWER_BRAKE]:
-        return Message("power_brake_pulled", {"gpu": gpu})
+        return Message(
+            english(
+                "power_brake_pulled", "the power load was ended: {gpu} reports the power brake"
+            ),
+            {"gpu": gpu},
+        )
     if last[MARGIN] < MARGIN_C:
-        return Message("power_too_hot", {"gpu": gpu, "margin": Quantity(last[MARGIN], "degC")})
+        return Message(
+            english(
+                "power_too_hot",
+                "the power load was ended: {gpu} is only {margin} below the temperature at which "
+                "it slows down",
+            ),
+            {"gpu": gpu, "margin": Quantity(last[MARGIN], "degC")},
+        )
     if any(last[name] and before.get(name) for name in HEAT):
-        return Message("power_held_by_heat", {"gpu": gpu})
+        return Message(
+            english("power_held_by_heat", "the power load was ended: {gpu} is slowed down by heat"),
+            {"gpu": gpu},
+        )
     if last[HW_SLOWDOWN] and before.get(HW_SLOWDOWN):
-        return Message("power_slowed_down", {"gpu": gpu})
+        return Message(
+            english("power_slowed_down", "the power load was ended: the hardware slows {gpu} down"),
+            {"gpu": gpu},
+        )
     return None
 
 

@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from acceptance.core.message import english
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.miscompare import WrongFile
 from acceptance.loads.storage.contract import KEPT_ERRORS, Canary
@@ -101,7 +102,10 @@ def decode(data: bytes, name: str) -> Header:
     Raises StorageError where it is none of ours, and BrokenHeader where it was.
     """
     if (first := _FIRST.match(data)) is None:
-        raise StorageError("kept_unknown", file=name)
+        raise StorageError(
+            english("kept_unknown", "{file} is no sealed file of this version of rigproof"),
+            file=name,
+        )
     body = data[_LINE : _LINE + int(first[1])]
     if (got := digest(body)) != first[2].decode():
         raise BrokenHeader(first[2].decode(), got)
@@ -180,9 +184,17 @@ def _verify(ask: Canary, job: Job, file: ScratchFile) -> None:
         job.output.reading(KEPT_ERRORS, "count", ask.disk, 1)
         return
     if header.machine != ask.machine:
-        raise StorageError("kept_of_another", file=file.name, machine=header.machine)
+        raise StorageError(
+            english("kept_of_another", "{file} is the sealed file of another machine, {machine}"),
+            file=file.name,
+            machine=header.machine,
+        )
     if header_bytes(room + header.bytes) != room:
-        raise StorageError("kept_other_size", file=file.name, bytes=room + header.bytes)
+        raise StorageError(
+            english("kept_other_size", "{file} has {bytes} bytes, another size than is due"),
+            file=file.name,
+            bytes=room + header.bytes,
+        )
     _compare_blocks(ask, job, file, header, room)
     counted = read_bytes() - before
     require_cold(file.name, room + header.bytes, counted)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core.limit import GIB
-from acceptance.core.message import Quantity
+from acceptance.core.message import Quantity, english
 from acceptance.loads.miscompare import WrongFile
 from acceptance.loads.protocol import Output
 from acceptance.loads.storage.scratch_file import StorageError
@@ -43,7 +43,11 @@ def require_memory(needed: int, available: int) -> None:
     """Raise StorageError where buffers of `needed` bytes take over half of the free memory."""
     if 2 * needed > available:
         raise StorageError(
-            "storage_no_memory",
+            english(
+                "storage_no_memory",
+                "its buffers need {needed}, more than half of the {available} of memory that are "
+                "available",
+            ),
             needed=Quantity(needed / GIB, "GiB"),
             available=Quantity(available / GIB, "GiB"),
         )
@@ -57,11 +61,27 @@ def read_bytes(root: Path = Path("/")) -> int:
     except (OSError, UnicodeError):
         text = ""
     if (found := _READ.search(text)) is None:
-        raise StorageError("storage_reads_uncounted", file=str(path))
+        raise StorageError(
+            english(
+                "storage_reads_uncounted",
+                "{file} has no line `read_bytes`: the kernel does not say what was read from the "
+                "disk",
+            ),
+            file=str(path),
+        )
     return int(found[1])
 
 
 def require_cold(file: str, asked: int, counted: int) -> None:
     """Raise StorageError where less came from the disk than was read: it is no disk's rate."""
     if counted < asked:
-        raise StorageError("storage_not_from_disk", file=file, asked=asked, counted=counted)
+        raise StorageError(
+            english(
+                "storage_not_from_disk",
+                "{asked} bytes of {file} were read, and only {counted} came from the disk by the "
+                "kernel's count: a cache gave the rest",
+            ),
+            file=file,
+            asked=asked,
+            counted=counted,
+        )

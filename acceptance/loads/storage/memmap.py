@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from acceptance.core.message import english
 from acceptance.core.parts import Component
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.ranks import RankLost, Ranks
@@ -223,7 +224,15 @@ def _measure(
                 lost += 1
                 if lost > _LOST:
                     share = f"{file.resident():.1%}"
-                    raise StorageError("storage_not_in_memory", file=file.name, share=share)
+                    raise StorageError(
+                        english(
+                            "storage_not_in_memory",
+                            "only {share} of {file} stayed in the page cache: too little memory "
+                            "is free for a warm rate (`free -h`)",
+                        ),
+                        file=file.name,
+                        share=share,
+                    )
                 read_whole(file)
                 counts = False
             else:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Literal
 
 from acceptance.core import disk_error
-from acceptance.core.message import Coded
+from acceptance.core.message import Coded, english
 from acceptance.loads.program import LoadError
 
 Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "read", "map"]
@@ -61,19 +61,45 @@ def refused(
         return failed(operation, file, name, offset)
     match number:
         case errno.ENOSPC | errno.EDQUOT:
-            code = "storage_full"
+            code = english(
+                "storage_full",
+                "{operation} of {file} ended with {error}: the filesystem is full; free some room "
+                "or name another `scratch` in the machine file",
+            )
         case errno.EROFS:
-            code = "storage_read_only"
+            code = english(
+                "storage_read_only",
+                "{operation} of {file} ended with {error}: the filesystem is mounted read-only; "
+                "name another `scratch` in the machine file, or mount it for writing",
+            )
         case errno.ENOENT:
-            code = "storage_missing"
+            code = english(
+                "storage_missing", "{operation} of {file} ended with {error}: it is not there"
+            )
         case errno.EACCES | errno.EPERM:
-            code = "storage_denied"
+            code = english(
+                "storage_denied",
+                "{operation} of {file} ended with {error}: this user may not; see the owner and "
+                "the mode of the folder",
+            )
         case errno.EEXIST:
-            code = "storage_exists"
+            code = english(
+                "storage_exists",
+                "{operation} of {file} ended with {error}: something of that name is there, and "
+                "is left as it is",
+            )
         case errno.ELOOP | errno.ENOTDIR:
-            code = "storage_no_folder"
+            code = english(
+                "storage_no_folder",
+                "{operation} of {file} ended with {error}: it is a symbolic link or no folder; "
+                "name the folder itself",
+            )
         case _:
-            code = "storage_refused"
+            code = english(
+                "storage_refused",
+                "{operation} of {file} ended with {error}: the kernel or the filesystem does not "
+                "do that here",
+            )
     return StorageError(code, operation=operation, file=file, error=name)
 
 
@@ -152,7 +178,12 @@ class ScratchFile:
         made.kept = True
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
             made.close()
-            raise StorageError("storage_not_ours", file=name)
+            raise StorageError(
+                english(
+                    "storage_not_ours", "{file} is no plain file of this user: it is left as it is"
+                ),
+                file=name,
+            )
         return made
 
     def __enter__(self) -> ScratchFile:
@@ -232,7 +263,15 @@ class ScratchFile:
             if not (left := self.resident()):
                 return
             time.sleep(_DROP_S)
-        raise StorageError("storage_cached", file=self.name, share=f"{left:.1%}")
+        raise StorageError(
+            english(
+                "storage_cached",
+                "{share} of {file} stays in the page cache after it was dropped: reading it would "
+                "not read the disk (is it on a RAM disk, or does another program use it?)",
+            ),
+            file=self.name,
+            share=f"{left:.1%}",
+        )
 
 
 def _resident(descriptor: int, size: int, name: str) -> float:

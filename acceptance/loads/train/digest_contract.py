@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from acceptance.core.dtype import native_dtypes
+from acceptance.core.message import english
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat
@@ -96,10 +97,19 @@ def runs(output: LoadOutput) -> TrainingRuns:
     rows = contract.table(output, TABLE).rows
     repeats = {row[2] for row in rows}
     if [row[0] for row in rows] != list(found) or len(repeats) != 1:
-        raise Unproved("load_digest_rows")
+        raise Unproved(
+            english(
+                "load_digest_rows",
+                "its table, its logs and its wrong results are not of the same runs",
+            )
+        )
     (count,) = repeats
     if not isinstance(count, float) or not count.is_integer() or count < LEAST_REPEATS:
-        raise Unproved("load_repeats", told=str(count), least=f"{LEAST_REPEATS}")
+        raise Unproved(
+            english("load_repeats", "ran {told} times, and at least {least} are due"),
+            told=str(count),
+            least=f"{LEAST_REPEATS}",
+        )
     first = {dtype: _first(output, dtype, row) for dtype, row in zip(found, rows, strict=True)}
     differing = tuple(one for one in output.miscompares if isinstance(one, DifferingRun))
     wrong = {(one.format, one.repeat) for one in differing}
@@ -126,7 +136,11 @@ def _first(output: LoadOutput, dtype: DigestFormat, row: Sequence[float | str]) 
     try:
         found = digest_log.parse(text)
     except LoadError as error:
-        raise Unproved("load_digests_unread", format=dtype, why=str(error)) from error
+        raise Unproved(
+            english("load_digests_unread", "its digests in {format} cannot be read: {why}"),
+            format=dtype,
+            why=str(error),
+        ) from error
     _, steps, _, *summaries, seconds = row
     took = isinstance(seconds, float) and 0 < seconds < sys.maxsize
     as_due = (

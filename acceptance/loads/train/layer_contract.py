@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from acceptance.core.dtype import TrainedDtype, native_dtypes, trained_dtype
+from acceptance.core.message import english
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.gemm.contract import MULTIPLYING
@@ -127,10 +128,21 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             whole = list(rows) == self._judged(output)
             tensors = layer_tensors(1, judged=True)
         if not whole:
-            raise Unproved("load_layer_rows", table=LAYER_TABLE)
+            raise Unproved(
+                english(
+                    "load_layer_rows",
+                    "the table {table} does not have exactly the due layers with their rates",
+                ),
+                table=LAYER_TABLE,
+            )
         require_counted(output, LAYER_MISCOMPARES)
         if layers_compared(tensors, len(output.miscompares)) not in output.notes:
-            raise Unproved("load_tensors_uncompared", count=tensors)
+            raise Unproved(
+                english(
+                    "load_tensors_uncompared", "did not show that all {count} tensors were compared"
+                ),
+                count=tensors,
+            )
 
     def _judged(self, output: LoadOutput) -> list[tuple[float | str, ...]]:
         """The due rows of the judged layers, whose batch halves on smaller GPUs."""

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.core.parts import GPUS
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, Seconds, Unproved
@@ -137,7 +137,13 @@ class Ask(contract.Ask, tag="train_parallel", frozen=True, kw_only=True):
             samples = {ALONE: batch, "tp": whole}.get(str(way), ranks * batch) * int(count)
             own = whole if way == "tp" else batch
             if not _fits(row, rows[variant, ALONE, count], MODELS[name], samples, own, ranks):
-                raise Unproved("load_training_unsound", row=str(row))
+                raise Unproved(
+                    english(
+                        "load_training_unsound",
+                        "told a training whose figures do not fit each other or its model: {row}",
+                    ),
+                    row=str(row),
+                )
         found = {one.name: one.value for one in output.readings}
         for variant, way, count in product(self.arms, self.ways, self.accumulate):
             reading = efficiency(way, variant, accumulated=count > 1)
@@ -187,7 +193,15 @@ def _rows(output: LoadOutput, name: str, due: Sequence[RowKey]) -> Mapping[RowKe
     if len(rows) != len(given) or rows.keys() != set(due):
         names = Listed(tuple(f"{variant} {way} {count:g}" for variant, way, count in due))
         others = Listed(tuple(" ".join(map(str, row[:3])) for row in given))
-        raise Unproved("load_trainings", formats=names, table=name, others=others)
+        raise Unproved(
+            english(
+                "load_trainings",
+                "was to have the rows {formats} in its table {table}, and has {others}",
+            ),
+            formats=names,
+            table=name,
+            others=others,
+        )
     return rows
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
+from acceptance.core.message import english
 from acceptance.loads.contract import Unproved
 from acceptance.loads.protocol import LoadOutput
 
@@ -52,4 +53,8 @@ def require_share(name: str, share: float, rate: float, matmul: float) -> None:
     """Raise Unproved unless the share is that of the rate, of the card's own matrix product."""
     if not math.isclose(share * matmul, rate, rel_tol=_EXACT):
         values = {"share": f"{share:g}", "rate": f"{rate:g}", "matmul": f"{matmul:g}"}
-        raise Unproved("load_share", name=name, **values)
+        raise Unproved(
+            english("load_share", "{name} is {share}, which is not {rate} / {matmul}"),
+            name=name,
+            **values,
+        )

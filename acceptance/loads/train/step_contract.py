@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.gemm.contract import MULTIPLYING
@@ -134,7 +134,13 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         """Raise Unproved unless each row has figures, is of a due model and option, and unique."""
         for row in rows:
             if not all(isinstance(one, float) and one > 0 for one in row[2:]):
-                raise Unproved("load_row_untold", table=STEP_TABLE, row=", ".join(map(str, row)))
+                raise Unproved(
+                    english(
+                        "load_row_untold", "has a row without figures in its table {table}: {row}"
+                    ),
+                    table=STEP_TABLE,
+                    row=", ".join(map(str, row)),
+                )
         # Where memory is small, any option may be trained with checkpointing.
         trained = tuple(options(judged)) if self.table else (StepOption(judged),)
         names = {one.name for one in trained}
@@ -143,7 +149,15 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         printed = [(str(row[0]), str(row[1])) for row in rows]
         unexpected = [", ".join(one) for one in printed if one not in due or printed.count(one) > 1]
         if unexpected:
-            raise Unproved("load_rows_stray", table=STEP_TABLE, rows=Listed(tuple(unexpected)))
+            raise Unproved(
+                english(
+                    "load_rows_stray",
+                    "has rows in its table {table} that are of no model and option of this run, "
+                    "or repeated: {rows}",
+                ),
+                table=STEP_TABLE,
+                rows=Listed(tuple(unexpected)),
+            )
 
     def _require_rates(self, output: LoadOutput, rows: Rows, judged: StepFormat) -> None:
         """Raise Unproved unless the judged readings are those of rows, and shares of the product.

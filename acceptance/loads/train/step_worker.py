@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, english
 from acceptance.loads.card import Card, take
 from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.worker import last_half, sustain
@@ -304,7 +304,18 @@ class StepWorker:
         else:
             values = {"gib": f"{order.whole_bytes / GIB:.0f}", "least": f"{NEO_GIB}"}
             for name in STEP_READINGS:
-                self._output.absent(name.format("neo"), OWN, Message("gpu_memory_small", values))
+                self._output.absent(
+                    name.format("neo"),
+                    OWN,
+                    Message(
+                        english(
+                            "gpu_memory_small",
+                            "the GPU has {gib} GiB of memory, and training this model needs "
+                            "{least}",
+                        ),
+                        values,
+                    ),
+                )
         for key in due:
             self._judge(key, min(JUDGED_S, order.seconds / 12))
         keys: list[StepModel] = ["gpt2", *due]

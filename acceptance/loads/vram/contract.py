@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from acceptance.core.message import Listed
+from acceptance.core.message import Listed, english
 from acceptance.loads import contract
 from acceptance.loads.contract import OWN, Due, Seconds, Unproved
 from acceptance.loads.miscompare import VRAM_MISCOMPARES
@@ -71,8 +71,17 @@ class Ask(contract.Ask, tag="vram", frozen=True, kw_only=True):
         made = {row[0] for row in rows if isinstance(row[1], float) and row[1] >= 1}
         known = tuple(str(one) for one in dict.fromkeys((*PATTERNS, *(row[0] for row in rows))))
         if missing := [pattern for pattern in known if pattern not in made]:
-            raise Unproved("load_pattern_missing", patterns=Listed(tuple(missing)))
+            raise Unproved(
+                english("load_pattern_missing", "made no pass of the pattern {patterns}"),
+                patterns=Listed(tuple(missing)),
+            )
         (counted,) = (one.value for one in output.readings if one.name == VRAM_MISCOMPARES)
         wrong = next((str(row[0]) for row in rows if row[3] != 0), None)
         if wrong is not None and not counted:
-            raise Unproved("load_words_uncounted", pattern=wrong)
+            raise Unproved(
+                english(
+                    "load_words_uncounted",
+                    "found words of the pattern {pattern} wrong and counted none",
+                ),
+                pattern=wrong,
+            )

@@ -15,7 +15,7 @@ import msgspec
 
 from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, UNJUDGED
-from acceptance.core.message import Message, UserError, known
+from acceptance.core.message import Message, UserError, english, known
 from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units
@@ -227,15 +227,47 @@ def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bo
     own = " --user" if user else ""
     see = f"`journalctl{own} --unit {units.SERVICE}`"
     if not result:
-        message = Message("night_not_passed", {"see": see})
+        message = Message(
+            english("night_not_passed", "the nightly run did not end with PASS: see {see}"),
+            {"see": see},
+        )
     elif code == "exited" and note is not None and status in _WORDS:
         about = known(verdict=_WORDS[status], headline=note.headline, see=see)
-        message = Message("night_told", about) if is_reported else Message("night_untold", about)
+        message = (
+            Message(
+                english(
+                    "night_told", "the nightly run ended with {verdict}[: {headline}]: see {see}"
+                ),
+                about,
+            )
+            if is_reported
+            else Message(
+                english(
+                    "night_untold",
+                    "the nightly run ended with {verdict}[: {headline}], and not everybody was "
+                    "notified: see {see}",
+                ),
+                about,
+            )
+        )
     elif code == "exited":
-        message = Message("night_without_verdict", {"code": status, "see": see})
+        message = Message(
+            english(
+                "night_without_verdict",
+                "the nightly run did not come to a verdict (exit code {code}): see {see}",
+            ),
+            {"code": status, "see": see},
+        )
     else:
         signal = status or None
-        message = Message("night_cut_off", known(how=result, signal=signal, see=see))
+        message = Message(
+            english(
+                "night_cut_off",
+                "the nightly run was ended before its verdict ({how}[, signal {signal}]): see "
+                "{see}",
+            ),
+            known(how=result, signal=signal, see=see),
+        )
     return Ending(message, is_reported)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from acceptance.core.finding import Finding
 from acceptance.core.language import Language
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Quantity
+from acceptance.core.message import Message, Quantity, english
 from acceptance.core.parts import Component
 from acceptance.core.verdict import Judgement, Verdict
 from acceptance.machine import waiver_lines
@@ -229,9 +229,11 @@ def _fault(
 def _besides(finding: Finding) -> Iterator[Message]:
     """What a finding says of a value beside its limit."""
     if finding.code == "outside_usual":
-        yield Message("only_unusual")
+        yield Message(english("only_unusual", "(within the limit, outside what is usual)"))
     if finding.code == "worse_than_waived":
-        yield Message("waiver_bound", finding.values)
+        yield Message(
+            english("waiver_bound", "worse than the waiver accepts ({bound})"), finding.values
+        )
     yield from words.other_checks(finding)
 
 

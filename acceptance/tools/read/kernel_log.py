@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from acceptance.core.message import Message, Term, Text, Value, known
+from acceptance.core.message import Message, Term, Text, Value, english, known
 from acceptance.core.parts import MACHINE, Component
 from acceptance.observe import unknown_line
 from acceptance.observe.event import RANK, KernelEvent, weigh
@@ -59,7 +59,10 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, Text]:
     if faults:
         first = max(faults, key=lambda event: RANK[event.severity])
         rest = known(advice=Term(first.advice), more=len(faults) - 1 or None)
-        return "fail", Message("fault_logged", {**_told(first), **rest})
+        return "fail", Message(
+            english("fault_logged", "{event}[ on {where}]: {meaning} {advice}[, and {more} more]"),
+            {**_told(first), **rest},
+        )
     if stormy := storms(events):
         return "fail", stormy[0]
     unjudged = [
@@ -68,11 +71,24 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, Text]:
         if e.kind == "lost" or (not e.hardware and RANK[e.severity] >= RANK["error"])
     ]
     if unjudged:
-        return "error", Message("unjudged_logged", _told(unjudged[0]))
+        return "error", Message(
+            english(
+                "unjudged_logged",
+                "{event}[ on {where}]: {meaning} It proves no fault of the hardware, and no "
+                "health either.",
+            ),
+            _told(unjudged[0]),
+        )
     warnings = [event for event in events if event.severity == "warning"]
     if warnings:
-        return "pass", Message("warnings_logged", {"count": len(warnings), **_told(warnings[0])})
-    return "pass", Message("no_fault_logged")
+        return "pass", Message(
+            english(
+                "warnings_logged",
+                "no fault; {count} warnings, the first: {event}[ on {where}]: {meaning}",
+            ),
+            {"count": len(warnings), **_told(warnings[0])},
+        )
+    return "pass", Message(english("no_fault_logged", "no fault"))
 
 
 def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
@@ -105,15 +121,24 @@ def parse(text: str) -> ToolOutput:
     require_bounded(text)
     lines = kernel_lines(text)
     if not lines:
-        raise UnreadableOutput(TOOL, "", Message("text_empty"))
+        raise UnreadableOutput(TOOL, "", Message(english("text_empty", "the text is empty")))
     found = _weighed(all_events_of(lines), lines)
     unknown = sum(event.kind == unknown_line.KIND for event in found)
     known_kind = any(event.code != CUT and event.kind != unknown_line.KIND for event in found)
     if not known_kind and not any(line.stamped for line in lines):
-        raise UnreadableOutput(TOOL, lines[0].text, Message("no_kernel_log"))
+        raise UnreadableOutput(
+            TOOL, lines[0].text, Message(english("no_kernel_log", "this is no kernel log"))
+        )
     outcome, reason = conclude(found)
     if unknown:
-        reason = Message("besides_unknown_lines", {"reason": reason, "count": unknown})
+        reason = Message(
+            english(
+                "besides_unknown_lines",
+                "{reason}; {count} lines of the hardware that rigproof does not know (events of "
+                "kind unknown)",
+            ),
+            {"reason": reason, "count": unknown},
+        )
     return ToolOutput(
         TOOL, outcome, reason, _readings(found), tuple(event.to_json_object() for event in found)
     )

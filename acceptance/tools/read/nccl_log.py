@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from acceptance.core import plain_text
-from acceptance.core.message import Message, Values
+from acceptance.core.message import Message, Values, english
 from acceptance.machine.transport import Transport, TransportKind
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import reading
@@ -239,16 +239,45 @@ def parse(texts: Iterable[str]) -> NcclLog:
     for text in texts:
         lines = reading.tool_lines(text)
         if lines[-1]:
-            _refuse(lines[-1], Message("nccl_line_cut"))
+            _refuse(
+                lines[-1],
+                Message(english("nccl_line_cut", "the log is cut: its last line has no end")),
+            )
         for line in filter(None, lines):
             _read_line(found, line)
     if not found.communicators:
-        why = Message("nccl_log_in_part") if found.informed else Message("nccl_not_informed")
-        _refuse("", Message("nccl_no_rank", {"why": why}))
+        why = (
+            Message(
+                english(
+                    "nccl_log_in_part",
+                    "it has lines of NCCL_DEBUG=INFO, so it is only a part of a log, or "
+                    "NCCL_DEBUG_SUBSYS does not name INIT",
+                )
+            )
+            if found.informed
+            else Message(
+                english(
+                    "nccl_not_informed",
+                    "was NCCL_DEBUG=INFO set, and does NCCL_DEBUG_SUBSYS name INIT?",
+                )
+            )
+        )
+        _refuse("", Message(english("nccl_no_rank", "the log names no rank: {why}"), {"why": why}))
     if len(found.versions) != 1:
-        _refuse(", ".join(sorted(found.versions)), Message("nccl_no_version"))
+        _refuse(
+            ", ".join(sorted(found.versions)),
+            Message(english("nccl_no_version", "the log must name one version of NCCL")),
+        )
     if len(found.hosts) > 1:
-        _refuse(", ".join(sorted(found.hosts)), Message("nccl_two_hosts"))
+        _refuse(
+            ", ".join(sorted(found.hosts)),
+            Message(
+                english(
+                    "nccl_two_hosts",
+                    "the log is of several hosts, and the GPUs of one machine are tested",
+                )
+            ),
+        )
     _check_whole(found)
     communicators = {
         tuple(one.begun[rank].address for rank in range(one.ranks))
@@ -278,7 +307,9 @@ def _read_line(found: _Text, line: str) -> None:
         return
     head = _LINE.fullmatch(line)
     if head is None:
-        _refuse(line, Message("nccl_line_unknown"))
+        _refuse(
+            line, Message(english("nccl_line_unknown", "a line of NCCL's log has an unknown form"))
+        )
     info, warn = _INFO.fullmatch(head["said"]), _WARN.fullmatch(head["said"])
     match = info or warn
     if match is None or _GLUED.search(match["message"]):
@@ -316,7 +347,12 @@ def _read_message(found: _Text, said: _Said) -> None:
         at = said.pid, int(match["device"])
         available = match["lacking"] is None
         if found.multicast.get(at, ("", available))[1] != available:
-            _refuse(said.line, Message("nccl_contradiction"))
+            _refuse(
+                said.line,
+                Message(
+                    english("nccl_contradiction", "a line contradicts another, or comes twice")
+                ),
+            )
         found.multicast[at] = said.line, available
     elif match := _CHOICE.fullmatch(text):
         found.choices.append(_choice(said.line, match))
@@ -360,14 +396,21 @@ def _address(line: str, digits: str) -> str:
     bits = int(digits, 16)
     domain, bus, slot, function = bits >> 20, bits >> 12 & 0xFF, bits >> 4 & 0xFF, bits & 0xF
     if domain > 0xFFFFFFFF or slot > 0x1F or function > 7:
-        _refuse(line, Message("nccl_address_unknown"))
+        _refuse(line, Message(english("nccl_address_unknown", "this is no PCI address")))
     return f"{domain:04x}:{bus:02x}:{slot:02x}.{function}"
 
 
 def _current(found: _Text, said: _Said) -> tuple[_Communicator, int]:
     """The communicator that is being initialised in this thread, and the rank."""
     if said.thread not in found.initialising:
-        _refuse(said.line, Message("nccl_of_no_rank"))
+        _refuse(
+            said.line,
+            Message(
+                english(
+                    "nccl_of_no_rank", "a line is about a rank or a GPU that no communicator has"
+                )
+            ),
+        )
     name, rank = found.initialising[said.thread]
     return found.communicators[name], rank
 
@@ -408,7 +451,12 @@ def _way(line: str, match: re.Match[str]) -> _Way:
     for kind, pattern in _WAYS:
         if way := pattern.fullmatch(match["via"]):
             if (kind == "NET") != (match["net_end"] is not None):
-                _refuse(line, Message("nccl_transport_unknown"))
+                _refuse(
+                    line,
+                    Message(
+                        english("nccl_transport_unknown", "a transport that is not known here")
+                    ),
+                )
             first = int(match["first"]), match["from"]
             second = int(match["second"]), match["to"]
             sends = match["connection"] == "1"
@@ -434,13 +482,36 @@ def _check_whole(found: _Text) -> None:
     for one in found.communicators.values():
         for rank in range(one.ranks):
             if rank not in one.complete:
-                code = "nccl_rank_incomplete" if rank in one.begun else "nccl_rank_missing"
+                code = (
+                    english(
+                        "nccl_rank_incomplete",
+                        "rank {rank} of {ranks} began and did not become complete: its "
+                        "initialisation failed, or the log is cut",
+                    )
+                    if rank in one.begun
+                    else english(
+                        "nccl_rank_missing",
+                        "rank {rank} of {ranks} is missing: a process wrote no log, or the log is "
+                        "cut",
+                    )
+                )
                 _refuse(said, Message(code, {"rank": rank, "ranks": one.ranks}))
         if not one.rings or len(one.rings) != one.channels:
             rings = {"rings": len(one.rings), "due": one.channels}
-            _refuse(said, Message("nccl_ring_missing", rings))
+            _refuse(
+                said,
+                Message(
+                    english("nccl_ring_missing", "the log is cut: it has {rings} of {due} rings"),
+                    rings,
+                ),
+            )
         if len(one.trees) != one.ranks:
-            _refuse(said, Message("nccl_tree_missing"))
+            _refuse(
+                said,
+                Message(
+                    english("nccl_tree_missing", "the log is cut: not every rank has its trees")
+                ),
+            )
     if found.initialising:
         _refuse(said, Message("nccl_contradiction"))
 
@@ -504,11 +575,20 @@ def _lacking(
         ends = one.begun[first].address, one.begun[second].address
         if (channel, ends) not in there:
             values: Values = {"channel": channel, "first": ends[0], "second": ends[1]}
-            yield Message("nccl_way_missing", values)
+            yield Message(
+                english(
+                    "nccl_way_missing",
+                    "the log is cut: channel {channel} has no transport from {first} to {second}",
+                ),
+                values,
+            )
     own = Counter(place.pid for place in one.begun.values())
     for rank, place in sorted(one.begun.items()):
         if counts[place.pid] < own[place.pid]:
-            yield Message("nccl_rank_unconnected", {"rank": rank})
+            yield Message(
+                english("nccl_rank_unconnected", "rank {rank} did not connect, or the log is cut"),
+                {"rank": rank},
+            )
 
 
 def _ring_ways(one: _Communicator) -> set[tuple[int, int, int]]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from acceptance.core import parts, plain_text
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known
 from acceptance.core.parts import Component
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import proof
@@ -257,7 +257,14 @@ def _header(run: _Run, line: str, said: str) -> None:
         or halves[width:] != halves[:width]
         or run.columns not in ((), names)
     ):
-        _refuse(line, Message("nccl_tests_columns"))
+        _refuse(
+            line,
+            Message(
+                english(
+                    "nccl_tests_columns", "the table's columns are not those of a known version"
+                )
+            ),
+        )
     run.columns = names
 
 
@@ -265,7 +272,16 @@ def _footer(run: _Run, line: str, said: str) -> None:
     if match := _BOUNDS.fullmatch(said):
         count = int(number(TOOL, line, match["count"]))
         if (count > 0) != (match["word"] == "FAILED") or run.out_of_bounds not in (None, count):
-            _refuse(line, Message("nccl_tests_footer"))
+            _refuse(
+                line,
+                Message(
+                    english(
+                        "nccl_tests_footer",
+                        "the closing lines have an unknown form, or contradict each other or the "
+                        "rows",
+                    )
+                ),
+            )
         run.out_of_bounds = count
     elif match := _AVERAGE.fullmatch(said):
         rate = number(TOOL, line, match["rate"])
@@ -280,7 +296,12 @@ def _row(run: _Run, line: str) -> None:
     """Store a row. One without its end is the last of a text that is cut."""
     columns = run.columns
     if not columns:
-        _refuse(line, Message("nccl_tests_no_columns"))
+        _refuse(
+            line,
+            Message(
+                english("nccl_tests_no_columns", "a row without the line that names its columns")
+            ),
+        )
     words = line.split()
     stamped = columns[-1] == _STAMP
     width = len(columns) + stamped  # a date and a time of day
@@ -291,7 +312,7 @@ def _row(run: _Run, line: str) -> None:
         if len(words) != head + half or not _is_head(columns, words):
             return
     if len(words) > width:
-        _refuse(line, Message("nccl_tests_row"))
+        _refuse(line, Message(english("nccl_tests_row", "a row has an unknown form")))
     cells = words[head : head + 2 * half]
     starts = range(0, len(cells), half)
     halves = tuple(_half(run, line, cells[start : start + half]) for start in starts)
@@ -342,29 +363,68 @@ def _worthless(run: _Run) -> Message | None:
     """Why a program's output without a wrong value still proves nothing, or None."""
     given = run.parameters
     if run.cut is not None:
-        return Message("nccl_tests_cut", {"line": plain_text.quote(run.cut)})
+        return Message(
+            english("nccl_tests_cut", "the text is cut in a row: '{line}'"),
+            {"line": plain_text.quote(run.cut)},
+        )
     if given is None or not run.ranks:
-        return Message("nccl_tests_no_head")
+        return Message(
+            english(
+                "nccl_tests_no_head",
+                "the text is cut: the settings and the list of devices are not both there",
+            )
+        )
     if not run.columns or not run.rows:
-        return Message("nccl_tests_no_rows")
+        return Message(
+            english(
+                "nccl_tests_no_rows",
+                "the text has no row of figures: the program did not come to its first size",
+            )
+        )
     if run.out_of_bounds is None or run.average is None:
-        return Message("nccl_tests_no_footer")
+        return Message(
+            english(
+                "nccl_tests_no_footer",
+                "the text is cut: the lines 'Out of bounds values' and 'Avg bus bandwidth' are "
+                "not both there",
+            )
+        )
     ranks = sorted(run.ranks)
     per_process = int(given["threads"]) * int(given["gpus"])
     if len(set(ranks)) < len(ranks):
-        return Message("nccl_tests_apart")
+        return Message(
+            english(
+                "nccl_tests_apart",
+                "several programs printed at once, and not each has its table: nccl-tests that "
+                "mpirun starts must be built with MPI=1",
+            )
+        )
     if not run.shortened and (ranks != list(range(len(ranks))) or len(ranks) % (per_process or 1)):
-        return Message("nccl_tests_ranks_missing", {"ranks": len(ranks)})
+        return Message(
+            english(
+                "nccl_tests_ranks_missing", "the list of devices is not whole: it has {ranks} ranks"
+            ),
+            {"ranks": len(ranks)},
+        )
     due = _sizes(int(given["low"]), run.high or 0, int(given["step"]), given["how"])
     for table, rows in _tables(run).items():
         sizes = [row.size for row in rows]
         cycles = [sizes[start : start + due] for start in range(0, len(sizes), due or 1)]
         if not due or len(rows) % due or any(one != sorted(one) for one in cycles):
             return Message(
-                "nccl_tests_rows_missing", {"table": table, "rows": len(rows), "due": due}
+                english(
+                    "nccl_tests_rows_missing",
+                    "the table of {table} has {rows} rows, and {due} sizes are due, each after "
+                    "the smaller ones",
+                ),
+                {"table": table, "rows": len(rows), "due": due},
             )
         if len({row.halves[1].wrong is None for row in rows}) > 1:
-            return Message("nccl_tests_unchecked")
+            return Message(
+                english(
+                    "nccl_tests_unchecked", "values were not compared (N/A): run it without -c 0"
+                )
+            )
     if given["validation"] == "0" or any(row.halves[0].wrong is None for row in run.rows):
         return Message("nccl_tests_unchecked")
     if len(run.ranks) > 1 and _average_differs(run):
@@ -384,7 +444,14 @@ def _contradiction(run: _Run, row: _Row) -> Message | None:
     values = {"line": plain_text.quote(row.line)}
     for half in row.halves:
         if not run.counts and half.wrong is not None and half.wrong > _LOOSEST:
-            return Message("nccl_tests_deviates", values)
+            return Message(
+                english(
+                    "nccl_tests_deviates",
+                    "a row deviates more than any version allows, and the program counted nothing "
+                    "out of bounds: '{line}'",
+                ),
+                values,
+            )
         if len(run.ranks) < 2 or half.time is None:
             continue
         # The factor between the rates is a half at least.
@@ -392,7 +459,13 @@ def _contradiction(run: _Run, row: _Row) -> Message | None:
         # Old versions divide the size by the ranks. Bytes in a microsecond are 1000 times GB/s.
         least = 2 * _HUNDREDTH * 1000 * half.time * len(run.ranks)
         if silent or (half.algorithm == 0 and row.size > least):
-            return Message("nccl_tests_sent_nothing", values)
+            return Message(
+                english(
+                    "nccl_tests_sent_nothing",
+                    "a row has a bus bandwidth of 0 beside data that were sent: '{line}'",
+                ),
+                values,
+            )
     return None
 
 
@@ -444,17 +517,40 @@ def _notes(runs: Sequence[_Run], note: Message | None) -> tuple[Message, ...]:
     """What a reader must know of a pass."""
     notes: list[Message] = []
     if any(len(run.ranks) == 1 for run in runs):
-        notes.append(Message("nccl_tests_one_rank"))
+        notes.append(
+            Message(
+                english(
+                    "nccl_tests_one_rank",
+                    "one rank sends nothing, so this says nothing about the links between GPUs",
+                )
+            )
+        )
     if any(half.wrong is None for run in runs for row in run.rows for half in row.halves):
-        notes.append(Message("nccl_tests_in_place_unchecked"))
+        notes.append(
+            Message(english("nccl_tests_in_place_unchecked", "in place nothing was compared"))
+        )
     if any(run.shortened for run in runs):
-        notes.append(Message("nccl_tests_ranks_shortened"))
+        notes.append(
+            Message(
+                english(
+                    "nccl_tests_ranks_shortened", "the program had no room to list all its devices"
+                )
+            )
+        )
     if note is not None:
         notes.append(note)
     lines = [line for run in runs for line in run.unknown]
     if lines:
         values = known(line=plain_text.quote(lines[0]), more=len(lines) - 1 or None)
-        notes.append(Message("nccl_tests_unknown_lines", values))
+        notes.append(
+            Message(
+                english(
+                    "nccl_tests_unknown_lines",
+                    "a line that is not known: '{line}'[ (and {more} more)]",
+                ),
+                values,
+            )
+        )
     return tuple(notes)
 
 
@@ -463,7 +559,7 @@ def _passed(runs: Sequence[_Run], note: Message | None) -> Message:
     for run, whole, largest in _components(runs):
         rates = [
             Message(
-                "nccl_tests_rate",
+                english("nccl_tests_rate", "{rate} GB/s at {size} bytes ({table})"),
                 {
                     "table": row.table,
                     "size": row.size,
@@ -477,10 +573,21 @@ def _passed(runs: Sequence[_Run], note: Message | None) -> Message:
         values = known(
             name=name, ranks=len(run.ranks), rates=Listed(tuple(rates)) if rates else None
         )
-        ran.append(Message("nccl_tests_ran", values))
+        ran.append(
+            Message(
+                english(
+                    "nccl_tests_ran",
+                    "[{name}, ]ranks: {ranks}[, bus bandwidth out of place: {rates}]",
+                ),
+                values,
+            )
+        )
     notes = _notes(runs, note)
     values = known(ran=Listed(tuple(ran)), notes=Listed(notes) if notes else None)
-    return Message("nccl_tests_passed", values)
+    return Message(
+        english("nccl_tests_passed", "every value that was compared was right: {ran}[; {notes}]"),
+        values,
+    )
 
 
 def _wrong(runs: Sequence[_Run]) -> ToolOutput | None:
@@ -499,7 +606,18 @@ def _wrong(runs: Sequence[_Run]) -> ToolOutput | None:
     )
     counts = {whole: run.wrong() for run, whole, _ in _components(runs)}
     reading = Reading("nccl_tests_wrong", "count", counts)
-    return ToolOutput(TOOL, "fail", Message("nccl_tests_wrong", values), (reading,))
+    return ToolOutput(
+        TOOL,
+        "fail",
+        Message(
+            english(
+                "nccl_tests_wrong",
+                "nccl-tests found wrong values: {count}[, the first in the row '{line}']",
+            ),
+            values,
+        ),
+        (reading,),
+    )
 
 
 def parse(text: str) -> ToolOutput:
@@ -541,7 +659,17 @@ def parse(text: str) -> ToolOutput:
     if below:
         # one rank sends nothing
         outcome: Outcome = "fail" if any(len(run.ranks) > 1 for run in below) else "error"
-        return ToolOutput(TOOL, outcome, Message("nccl_tests_below_wish"))
+        return ToolOutput(
+            TOOL,
+            outcome,
+            Message(
+                english(
+                    "nccl_tests_below_wish",
+                    "nccl-tests found its average bus bandwidth below what NCCL_TESTS_MIN_BW "
+                    "asked for",
+                )
+            ),
+        )
     return ToolOutput(
         TOOL, "pass", _passed(runs, warnings.note()), _readings(runs), events=warnings.events()
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from acceptance.core import parts
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known
 from acceptance.core.parts import Pair
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import nccl_log, nccl_warnings
@@ -37,22 +37,50 @@ def parse(text: str) -> ToolOutput:
     except UnreadableOutput as error:
         if note is None:
             raise
-        reason = Message("nccl_unreadable_and_warned", {"why": error.message, "note": note})
+        reason = Message(
+            english("nccl_unreadable_and_warned", "{why}; {note}"),
+            {"why": error.message, "note": note},
+        )
         return ToolOutput(TOOL, "error", reason, events=warnings.events())
     due = {ends for one in log.communicators for ends in permutations(one, 2)}
     gpus = {address for one in log.communicators for address in one}
     broken = [remark.text for remark in log.remarks if remark.kind == "p2p-disabled-nvlink"]
     if broken:
         values = known(line=broken[0], more=len(broken) - 1 or None)
-        return ToolOutput(TOOL, "error", Message("nccl_failed", values))
+        return ToolOutput(
+            TOOL,
+            "error",
+            Message(
+                english(
+                    "nccl_failed",
+                    "NCCL could not do its work: '{line}'[ (and {more} more such lines)][: "
+                    "{cause}]",
+                ),
+                values,
+            ),
+        )
     if not log.transports:
-        return ToolOutput(TOOL, "error", Message("nccl_no_transport"))
+        return ToolOutput(
+            TOOL,
+            "error",
+            Message(
+                english(
+                    "nccl_no_transport",
+                    "the log names no transport: does NCCL_DEBUG_SUBSYS name INIT,P2P,SHM,NET, "
+                    "and did a collective operation run?",
+                )
+            ),
+        )
     pairs: dict[str, list[str]] = {}
     for ends, one in log.transports.items():
         pairs.setdefault(f"{one.kind} ({', '.join(one.ways)})", []).append(
             str(Pair(*map(parts.parse, ends)))
         )
-    many = "all_pairs_of_path" if len(pairs) == 1 else "pairs_of_path"
+    many = (
+        english("all_pairs_of_path", "{count} pairs, all {path}")
+        if len(pairs) == 1
+        else english("pairs_of_path", "{count} pairs {path}")
+    )
     texts = tuple(
         f"{', '.join(names)} {transport}"
         if len(names) <= _SHORT
@@ -60,7 +88,11 @@ def parse(text: str) -> ToolOutput:
         for transport, names in sorted(pairs.items())
     )
     reason = Message(
-        "nccl_transports",
+        english(
+            "nccl_transports",
+            "NCCL {version}, {gpus}: {pairs}[; paths without one, because nothing was sent over "
+            "them: {absent}][; NCCL's own remarks: {remarks}][; {note}]",
+        ),
         known(
             version=log.version,
             gpus=Message("number_of_gpus", {"n": len(gpus)}),

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from acceptance.core.message import Message, known
+from acceptance.core.message import Message, english, known
 from acceptance.core.plain_text import quote
 from acceptance.tools import proof
 from acceptance.tools.reading import ToolOutput
@@ -44,9 +44,36 @@ _FAILURE = re.compile(
     re.I,
 )
 _CAUSES = (
-    (re.compile(r"nvls\.cc|NVLS|multicast", re.I), Message("nccl_multicast_failed")),
-    (re.compile(r"port error", re.I), Message("nccl_port_failed")),
-    (re.compile(r"Got completion|async fatal event on", re.I), Message("nccl_transfer_failed")),
+    (
+        re.compile(r"nvls\.cc|NVLS|multicast", re.I),
+        Message(
+            english(
+                "nccl_multicast_failed",
+                "NVLink multicast (NVLS) failed; if nvidia-fabricmanager was started again under "
+                "running GPUs, reset them or reboot; NCCL_NVLS_ENABLE=0 does without it",
+            )
+        ),
+    ),
+    (
+        re.compile(r"port error", re.I),
+        Message(
+            english(
+                "nccl_port_failed",
+                "a port of a network card lost its link: look at its cable and at the switch, and "
+                "in the kernel's log",
+            )
+        ),
+    ),
+    (
+        re.compile(r"Got completion|async fatal event on", re.I),
+        Message(
+            english(
+                "nccl_transfer_failed",
+                "a transfer between two network ports failed: look at both ports and the path "
+                "between them; a peer that died leaves the same",
+            )
+        ),
+    ),
 )
 
 
@@ -64,7 +91,19 @@ class Warnings:
         """The outcome that the warnings alone give a text; None if they give none."""
         if faults := self.of("fault"):
             values = known(line=quote(faults[0]), more=len(faults) - 1 or None)
-            return ToolOutput(tool, "fail", Message("nccl_fault", values), events=self.events())
+            return ToolOutput(
+                tool,
+                "fail",
+                Message(
+                    english(
+                        "nccl_fault",
+                        "NCCL names a fault of the hardware: '{line}'[ (and {more} more such "
+                        "lines)]",
+                    ),
+                    values,
+                ),
+                events=self.events(),
+            )
         if failures := self.of("failure"):
             cause = next((why for form, why in _CAUSES if form.search(failures[0])), None)
             values = known(line=quote(failures[0]), more=len(failures) - 1 or None, cause=cause)
@@ -77,7 +116,11 @@ class Warnings:
         if not lines:
             return None
         return Message(
-            "nccl_warning_unknown", known(line=quote(lines[0]), more=len(lines) - 1 or None)
+            english(
+                "nccl_warning_unknown",
+                "NCCL warned of what is not known here: '{line}'[ (and {more} more such lines)]",
+            ),
+            known(line=quote(lines[0]), more=len(lines) - 1 or None),
         )
 
     def events(self) -> tuple[dict[str, object], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import parts, plain_text
-from acceptance.core.message import Listed, Message, known
+from acceptance.core.message import Listed, Message, english, known, plural
 from acceptance.core.parts import Component, Pair
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import reading
@@ -44,7 +44,12 @@ def _check_directions(table: MatrixTable) -> None:
                     TOOL,
                     f"{row} ... {column}",
                     Message(
-                        "directions_differ", {"one": a, "other": b, "there": there, "back": back}
+                        english(
+                            "directions_differ",
+                            "{one}->{other} is {there} and {other}->{one} is {back}: the text is "
+                            "damaged",
+                        ),
+                        {"one": a, "other": b, "there": there, "back": back},
                     ),
                 )
 
@@ -75,10 +80,16 @@ def _reason(table: MatrixTable) -> Message:
     nics = None
     if others:
         names = " ".join(others) if len(others) <= _SHORT else None
-        nics = Message("number_of_nics", known(n=len(others), names=names))
-    pairs = Listed(texts) if texts else Message("no_pair")
+        nics = Message(
+            plural("number_of_nics", "{n} NIC[: {names}]", "{n} NICs[: {names}]"),
+            known(n=len(others), names=names),
+        )
+    pairs = Listed(texts) if texts else Message(english("no_pair", "no pair"))
     note = _unlinked(table)
-    return Message("gpus_and_paths", known(gpus=_gpus(table), pairs=pairs, nics=nics, note=note))
+    return Message(
+        english("gpus_and_paths", "{gpus}: {pairs}[; {nics}][; {note}]"),
+        known(gpus=_gpus(table), pairs=pairs, nics=nics, note=note),
+    )
 
 
 def _unlinked(table: MatrixTable) -> Message | None:
@@ -87,7 +98,13 @@ def _unlinked(table: MatrixTable) -> Message | None:
     bare = [gpu for gpu in table.gpus() if gpu not in linked]
     if not linked or len(bare) != 1:
         return None
-    return Message("topo_unlinked_gpu", {"name": bare[0]})
+    return Message(
+        english(
+            "topo_unlinked_gpu",
+            "{name} has no NVLink and all others do: no fault where it has no bridge",
+        ),
+        {"name": bare[0]},
+    )
 
 
 def _output(table: MatrixTable) -> ToolOutput:
@@ -122,7 +139,16 @@ def parse(text: str) -> ToolOutput:
         return parse_p2p(text)
     table = only_table(paths)
     if table is None:
-        return ToolOutput(TOOL, "error", Message("topo_matrices_differ"))
+        return ToolOutput(
+            TOOL,
+            "error",
+            Message(
+                english(
+                    "topo_matrices_differ",
+                    "the text holds topo -m matrices that differ: give one machine at a time",
+                )
+            ),
+        )
     wired = _output(table)
     if len(paths) == len(tables):
         return wired
@@ -130,7 +156,13 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL,
             "error",
-            Message("topo_gpus_differ"),
+            Message(
+                english(
+                    "topo_gpus_differ",
+                    "the topo -m and topo -p2p matrices have different GPUs: give one machine at "
+                    "a time",
+                )
+            ),
         )
     access = parse_p2p(text)
     if access.outcome != "pass":
@@ -138,7 +170,10 @@ def parse(text: str) -> ToolOutput:
     return ToolOutput(
         TOOL,
         "pass",
-        Message("paths_and_access", {"paths": wired.reason, "access": access.reason}),
+        Message(
+            english("paths_and_access", "{paths}; peer access: {access}"),
+            {"paths": wired.reason, "access": access.reason},
+        ),
         wired.readings + access.readings,
     )
 
@@ -151,7 +186,14 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
     pairs = table.pairs()
     unknown = [str(_pair(a, b)) for (a, b), cell in pairs.items() if cell == "U"]
     if unknown:
-        return ToolOutput(P2P_TOOL, "error", Message("peer_unknown", {"pair": unknown[0]}))
+        return ToolOutput(
+            P2P_TOOL,
+            "error",
+            Message(
+                english("peer_unknown", "the driver does not know (U) whether {pair} works"),
+                {"pair": unknown[0]},
+            ),
+        )
     refused: dict[str, list[str]] = defaultdict(list)
     for (a, b), cell in pairs.items():
         if cell != "OK":
@@ -161,7 +203,7 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
         return ToolOutput(P2P_TOOL, "pass", reason)
     told = tuple(
         Message(
-            "directions_refused",
+            english("directions_refused", "{cell} ({meaning}) for {count} ({first})"),
             {
                 "cell": cell,
                 "meaning": ANSWERS[cell],
@@ -172,7 +214,7 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
         for cell, names in refused.items()
     )
     reason = Message(
-        "directions_ok",
+        english("directions_ok", "{gpus}: OK for {count} of {pairs} directions[, {refused}]"),
         known(
             gpus=_gpus(table),
             count=len(pairs) - sum(map(len, refused.values())),
@@ -204,7 +246,13 @@ def parse_p2p(text: str) -> ToolOutput:
         return ToolOutput(
             P2P_TOOL,
             "error",
-            Message("answers_differ"),
+            Message(
+                english(
+                    "answers_differ",
+                    "the text holds topo -p2p matrices that differ: give one machine and "
+                    "capability at a time",
+                )
+            ),
         )
     return p2p_output(table)
 
@@ -213,13 +261,13 @@ def parse_p2p(text: str) -> ToolOutput:
 PATHS = ("PSB", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC")
 # Values of `topo -p2p`, as its legend explains them.
 ANSWERS = {
-    "OK": Message("peers_work"),
-    "CNS": Message("peer_chipset_unsupported"),
-    "GNS": Message("peer_gpu_unsupported"),
-    "TNS": Message("peer_topology_unsupported"),
-    "NS": Message("peer_unsupported"),
-    "DR": Message("peer_disabled"),
-    "U": Message("peer_not_known"),
+    "OK": Message(english("peers_work", "ok")),
+    "CNS": Message(english("peer_chipset_unsupported", "chipset not supported")),
+    "GNS": Message(english("peer_gpu_unsupported", "GPU not supported")),
+    "TNS": Message(english("peer_topology_unsupported", "topology not supported")),
+    "NS": Message(english("peer_unsupported", "not supported")),
+    "DR": Message(english("peer_disabled", "disabled by a key in the registry")),
+    "U": Message(english("peer_not_known", "unknown")),
 }
 _PATH = re.compile(rf"NV[1-9]\d?|{'|'.join(PATHS)}")
 _CELL = re.compile(rf"X|{_PATH.pattern}|{'|'.join(ANSWERS)}")
@@ -240,20 +288,29 @@ _LOST = re.compile(r"Unable to determine the device handle|GPU is lost")
 _TROUBLES = (
     (
         re.compile(r"library version mismatch", re.IGNORECASE),
-        Message("cure_modules"),
+        Message(english("cure_modules", "reboot, or unload and load the nvidia modules")),
     ),
     (
         re.compile(r"communicate with the NVIDIA driver"),
-        Message("cure_driver"),
+        Message(english("cure_driver", "install or load the driver: modprobe nvidia, then dmesg")),
     ),
-    (re.compile(r"No devices were found"), Message("cure_no_gpu")),
-    (_LOST, Message("cure_xid")),
+    (
+        re.compile(r"No devices were found"),
+        Message(english("cure_no_gpu", "read lspci and the kernel log: the driver has no GPU")),
+    ),
+    (_LOST, Message(english("cure_xid", "read the kernel log for Xid messages"))),
     (
         re.compile(r"Failed to initialize NVML|Insufficient Permissions"),
-        Message("cure_root"),
+        Message(english("cure_root", "run it as root, and look at /dev/nvidia*")),
     ),
-    (re.compile(r"is missing its value"), Message("cure_capability")),
-    (re.compile(r"nvidia-smi: (?:command )?not found"), Message("cure_utilities")),
+    (
+        re.compile(r"is missing its value"),
+        Message(english("cure_capability", "give the capability: nvidia-smi topo -p2p r")),
+    ),
+    (
+        re.compile(r"nvidia-smi: (?:command )?not found"),
+        Message(english("cure_utilities", "install the driver's utilities")),
+    ),
 )
 
 
@@ -302,11 +359,27 @@ class _Open:
         name, words = self.names[len(self.tails)], line.split()
         cells = words[1 : 1 + len(self.names)]
         if words[0] != name or len(cells) < len(self.names) or not all(map(_CELL.fullmatch, cells)):
-            raise UnreadableOutput(self.tool, line, Message("row_broken", {"name": name}))
+            raise UnreadableOutput(
+                self.tool,
+                line,
+                Message(
+                    english("row_broken", "the row of {name} is missing, cut or of unknown form"),
+                    {"name": name},
+                ),
+            )
         for column, cell in zip(self.names, cells, strict=True):
             if (cell == "X") is not (column == name):
                 values = {"row": name, "column": column, "cell": cell}
-                raise UnreadableOutput(self.tool, line, Message("cell_impossible", values))
+                raise UnreadableOutput(
+                    self.tool,
+                    line,
+                    Message(
+                        english(
+                            "cell_impossible", "the cell of {row} and {column} cannot be {cell}"
+                        ),
+                        values,
+                    ),
+                )
             self.cells[name, column] = cell
         self.tails[name] = re.sub(rf"^\s*\S+(?:\s+\S+){{{len(cells)}}}", "", line)
 
@@ -316,7 +389,11 @@ class _Open:
         paths = {cell for cell in self.cells.values() if _PATH.fullmatch(cell)}
         is_p2p = not paths and not self.headings
         if answers and not is_p2p:
-            raise UnreadableOutput(self.tool, self.line, Message("matrix_mixed"))
+            raise UnreadableOutput(
+                self.tool,
+                self.line,
+                Message(english("matrix_mixed", "a matrix mixes paths and answers of topo -p2p")),
+            )
         return MatrixTable(self.names, self.cells, self._affinity(), is_p2p)
 
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
@@ -336,7 +413,9 @@ class _Open:
                 raise UnreadableOutput(
                     self.tool,
                     f"{name} ... {tail.strip()}",
-                    Message("affinities_unknown"),
+                    Message(
+                        english("affinities_unknown", "the affinities of a row are cut or unknown")
+                    ),
                 )
         return {name: self._values(tail) for name, tail in gpus.items()}
 
@@ -375,7 +454,11 @@ def _header(tool: str, line: str) -> _Open | None:
             else None
         )
     if headings != _HEADINGS[: len(headings)] or _HEADING.sub("", words[first.start() :]).strip():
-        raise UnreadableOutput(tool, line, Message("header_unknown"))
+        raise UnreadableOutput(
+            tool,
+            line,
+            Message(english("header_unknown", "the header of a matrix has unknown or cut columns")),
+        )
     return _Open(tool, line, _checked(tool, line, names), headings)
 
 
@@ -389,7 +472,12 @@ def _checked(tool: str, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
         raise UnreadableOutput(
             tool,
             line,
-            Message("matrix_columns_unknown"),
+            Message(
+                english(
+                    "matrix_columns_unknown",
+                    "the columns of a matrix are not GPU0, GPU1 and so on, or one is there twice",
+                )
+            ),
         )
     return names
 
@@ -416,7 +504,11 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
         if current is not None:
             current.row(line)
         elif (current := _header(tool, line)) is None and _ROW_LIKE.match(line):
-            raise UnreadableOutput(tool, line, Message("row_astray"))
+            raise UnreadableOutput(
+                tool,
+                line,
+                Message(english("row_astray", "a row stands outside its matrix or comes twice")),
+            )
         if current is not None and len(current.tails) == len(current.names):
             found.append(current.table())
             current = None
@@ -424,7 +516,10 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
         raise UnreadableOutput(
             tool,
             current.line,
-            Message("rows_cut", {"rows": len(current.tails), "due": len(current.names)}),
+            Message(
+                english("rows_cut", "the text is cut after {rows} of {due} rows"),
+                {"rows": len(current.tails), "due": len(current.names)},
+            ),
         )
     return tuple(found)
 
@@ -439,7 +534,10 @@ def _lost(text: str) -> Message | None:
     line = next((line for line in reading.tool_lines(text) if _LOST.search(line)), None)
     if line is None:
         return None
-    return Message("smi_failed", {"line": plain_text.quote(line), "cure": Message("cure_xid")})
+    return Message(
+        english("smi_failed", "nvidia-smi could not do it: '{line}'; {cure}"),
+        {"line": plain_text.quote(line), "cure": Message("cure_xid")},
+    )
 
 
 def table_trouble(tool: str, text: str) -> Message:
@@ -448,4 +546,8 @@ def table_trouble(tool: str, text: str) -> Message:
         for pattern, cure in _TROUBLES:
             if pattern.search(line):
                 return Message("smi_failed", {"line": plain_text.quote(line), "cure": cure})
-    raise UnreadableOutput(tool, plain_text.first_line(text), Message("matrix_absent"))
+    raise UnreadableOutput(
+        tool,
+        plain_text.first_line(text),
+        Message(english("matrix_absent", "the text holds no matrix of nvidia-smi topo")),
+    )
