@@ -492,7 +492,8 @@ def parse(text: str) -> ToolOutput:
             Message(
                 english(
                     "stress_ng_hindered",
-                    "stress-ng was hindered, which says nothing about the hardware: '{line}'",
+                    "something kept stress-ng from its work, which tells nothing of the hardware: "
+                    "'{line}'",
                 ),
                 {"line": plain_text.quote(hindrances[0])},
             ),
