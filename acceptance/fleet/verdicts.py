@@ -105,8 +105,8 @@ class MachineVerdict:
     checks: int
     not_passed: tuple[tuple[str, NotPassed], ...]
     parts: frozenset[str]
-    places: array[int] = field(hash=False)
-    values: array[float] = field(hash=False)
+    places: Sequence[int] = field(hash=False)
+    values: Sequence[float] = field(hash=False)
     check: str | None = None
     component: str | None = None
     seconds: float = 0.0

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from acceptance.core.limit import GIB, MIB, UNITS, Limit, number
 from acceptance.diagnosis.series import Series
+from acceptance.wording.errors import WordedError
 
 NAN, INF = math.nan, math.inf
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -169,7 +170,7 @@ REDUCTIONS = ("maximum", "minimum", "median", "growth")
 def test_no_reduction_of_nothing_of_what_is_no_number_or_was_reset(
     reduction: str, values: tuple[float, ...], told: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"cpu_temperature on cpu.*{told}"):
+    with pytest.raises(WordedError, match=f"cpu_temperature on cpu.*{told}"):
         getattr(series(*values), reduction)()
 
 

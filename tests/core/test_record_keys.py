@@ -21,6 +21,7 @@ import journals
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import acceptance
 from acceptance import resources
@@ -37,7 +38,7 @@ from acceptance.station import docker
 
 Hashes = Literal["always", "sometimes", "never"]
 # What a module imports for its annotations alone is not there at run time.
-NAMES: dict[str, Any] = {"Text": Text, "docker": docker}
+NAMES: dict[str, Any] = {"Text": Text, "docker": docker, "np": np, "NDArray": NDArray}
 _MAPPINGS = (collections.abc.Mapping, collections.abc.MutableMapping)
 
 

@@ -193,6 +193,7 @@ def test_every_basis_is_whole(before: dict[Key, Limit]) -> None:
         (r'\["burn_\*"', '["brun_*"'),
         ('basis = "healthy cards', 'bases = "healthy cards'),
         (r"\[figure.core_ghz\]", "[figure.core_mhz]"),
+        ("\nshare_of_link = ", "\nshare_of_lnk = "),
     ],
 )
 def test_a_number_that_judges_nothing_is_refused(tmp_path: Path, old: str, new: str) -> None:

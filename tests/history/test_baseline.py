@@ -326,9 +326,8 @@ LESS_OF_IT = [
     ],
 )
 def test_a_file_that_holds_no_certificate(file: bytes) -> None:
-    with pytest.raises(HistoryError) as broken:
+    with pytest.raises(HistoryError):
         baseline.decode_certificate(file)
-    assert not isinstance(broken.value, HistoryError)
 
 
 def test_one_of_a_later_rigproof() -> None:

@@ -85,10 +85,9 @@ class Nights:
         self.plan: Plan = MADE
         self.limits: LimitSet | None = None
         self._monkeypatch = monkeypatch
-        monkeypatch.setattr(
-            noise, "read", _noise
-        )  # a night's memory asks for both, and there are a hundred nights
-        monkeypatch.setattr(noise, "read", _rules)
+        # a night's memory asks for both, and there are a hundred nights
+        monkeypatch.setattr(noise, "read", _noise)
+        monkeypatch.setattr(noise, "read_rules", _rules)
 
     def _prepared(
         self, plan: Plan, *notes: Note, inventory: Inventory | None = None

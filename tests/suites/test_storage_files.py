@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from load_texts import printed
 from suite_box import Said, ask
-from test_scratch_components import ONE, TWO
+from test_components import DISK_1 as ONE
+from test_components import DISK_2 as TWO
 from test_storage_ratios import planned
 
 from acceptance.core.message import Message

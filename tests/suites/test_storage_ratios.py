@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import test_scratch_components as machine
+import test_components as machine
 from cases import each
 from product_session import collected
 from suite_box import Said, ask
-from test_scratch_components import ONE, TWO
+from test_components import DISK_1 as ONE
+from test_components import DISK_2 as TWO
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.message import Gap
@@ -23,7 +24,7 @@ from acceptance.suites import storage
 from acceptance.tools import fio
 from acceptance.tools.reading import Reading, ToolOutput
 
-SCRATCHES = (machine.scratch(0), machine.scratch(1))
+SCRATCHES = (machine.scratch_on(0), machine.scratch_on(1))
 LATENCIES = ("p50", "p99", "p99_9", "p99_99", "max")
 
 
