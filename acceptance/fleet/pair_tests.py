@@ -401,10 +401,8 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
         fastest = max((one.rates[rate] for one in proven), default=math.nan)
         for one in proven:
             value = one.rates[rate]
-            if len(first) > 1:
-                usual = _usual(ordered, value if one.pair in within else None)
-            else:
-                usual = fastest
+            own = value if one.pair in within else None
+            usual = _usual(ordered, own) if len(first) > 1 else fastest
             drop = 1 - value / usual
             if drop > threshold:
                 others = len(ordered) - (one.pair in within)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import Component
 from acceptance.core.verdict import WORDS, VerdictWord, worst_word
@@ -321,12 +322,12 @@ def distributions(report: FleetReport) -> tuple[list[Distribution], list[str]]:
     everywhere.
     """
     table = report.values
-    models: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(table.rows):
-        models[dict(row.groups).get("gpu_model", "")].append(place)
-    columns: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, series in enumerate(table.series):
-        columns[series.measurement, series.unit].append(place)
+    models = grouped(
+        (dict(row.groups).get("gpu_model", ""), place) for place, row in enumerate(table.rows)
+    )
+    columns = grouped(
+        ((series.measurement, series.unit), place) for place, series in enumerate(table.series)
+    )
     marked = flagged(report)
     found, steady = [], []
     for (measurement, unit), places in columns.items():

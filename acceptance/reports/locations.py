@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from acceptance.core.advice import Advice
+from acceptance.core.grouping import grouped
 from acceptance.core.message import UserError
 from acceptance.core.parts import Component, Function, parse
 from acceptance.core.plan import SiteChecks
@@ -91,13 +92,12 @@ def kernel_names(inventory: Inventory) -> Mapping[Component, Component]:
     its PCI function.
     """
     found: dict[Component, Component] = {}
-    below: dict[str, list[Component]] = {}
+    below = []
     for gpu in gpus(inventory):
         found[parse(gpu.pci_address)] = gpu.name
         place = inventory.places.get(gpu.pci_address)
-        for bridge in place.bridges if place else ():
-            below.setdefault(bridge, []).append(gpu.name)
-    for bridge, above in below.items():
+        below += [(bridge, gpu.name) for bridge in (place.bridges if place else ())]
+    for bridge, above in grouped(below).items():
         if len(above) == 1:
             found.setdefault(parse(bridge), above[0])
     for disk in inventory.disks or ():

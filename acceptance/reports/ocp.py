@@ -46,11 +46,11 @@ def render(run: Run) -> bytes:
     """The run as JSON Lines."""
     hardware = {one["hardwareInfoId"]: one for one in _hardware(run)}
     times = _times(run)
-    lines = []
-    for number, (utc, artifact) in enumerate(_artifacts(run, hardware, times)):
-        body = {**artifact, "sequenceNumber": number, "timestamp": utc}
-        lines.append(msgspec.json.encode(_safe(body)))
-    return b"\n".join(lines) + b"\n"
+    bodies = (
+        {**artifact, "sequenceNumber": number, "timestamp": utc}
+        for number, (utc, artifact) in enumerate(_artifacts(run, hardware, times))
+    )
+    return b"".join(msgspec.json.encode(_safe(body)) + b"\n" for body in bodies)
 
 
 def _safe(value: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from acceptance.core.finding import Finding, Waiver
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, english, known
 from acceptance.core.plan import SITE, Due, Plan, Reduction, reductions_message
@@ -194,13 +195,13 @@ def waived_whole(verdict: Verdict) -> tuple[str, ...]:
 
     That is each value with a limit, and each measurement that was not taken.
     """
-    subjects: dict[str, list[bool]] = {}
-    for check in verdict.checks:
-        found = subjects.setdefault(check.id.partition(".")[0], [])
-        found += [
-            one.waived for one in check.judged if one.due.limit is not None or one.value is None
-        ]
-    return tuple(subject for subject, found in subjects.items() if found and all(found))
+    subjects = grouped(
+        (check.id.partition(".")[0], one.waived)
+        for check in verdict.checks
+        for one in check.judged
+        if one.due.limit is not None or one.value is None
+    )
+    return tuple(subject for subject, waived in subjects.items() if all(waived))
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
@@ -18,6 +17,7 @@ from rich.text import Text
 
 from acceptance.core import plain_text
 from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.message import Message
@@ -231,9 +231,9 @@ class Terminal(LineWriter):
 
     def _limits(self, due: Sequence[Due]) -> Iterator[str]:
         """The limit of each measurement; components that share it are one line."""
-        same = defaultdict[tuple[str, str], list[str]](list)
-        for one in due:
-            same[one.measurement, self._limit_text(one)].append(str(one.component))
+        same = grouped(
+            ((one.measurement, self._limit_text(one)), str(one.component)) for one in due
+        )
         for (what, told), parts in same.items():
             where = closing.names(parts, self._language)
             yield self._language("{what} on {where} {told}", what=what, where=where, told=told)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.finding import Finding
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, english
@@ -243,10 +244,11 @@ def _bases(
     language: Language,
 ) -> Iterator[tuple[str, str]]:
     """Each basis once, with the measurements whose limits have it; "" if all do."""
-    named: dict[str, list[str]] = {}
-    for finding in findings:
-        if (found := _judged(finding, judged)) is not None:
-            named.setdefault(summary.basis_text(found, language), []).append(found.due.measurement)
+    named = grouped(
+        (summary.basis_text(found, language), found.due.measurement)
+        for finding in findings
+        if (found := _judged(finding, judged)) is not None
+    )
     for basis, names in named.items():
         yield "" if len(named) == 1 else language.listed(dict.fromkeys(names)), basis
 

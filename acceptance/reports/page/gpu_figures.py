@@ -12,6 +12,7 @@ from statistics import median
 
 from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.evidence import Table
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component, Pair
@@ -173,9 +174,7 @@ def source(run: Run, sheets: Sequence[Sheet], seen: Timeline, language: Language
     """What the cards of a run are made of; `seen` are the samples of its GPUs."""
     due = gpus(run.inventory, run.plan.gpus or None)
     judged = list(pair_table.judged(run))
-    found: dict[tuple[str, Component], list[Judgement]] = {}
-    for one in judged:
-        found.setdefault((one.due.measurement, one.due.component), []).append(one)
+    found = grouped(((one.due.measurement, one.due.component), one) for one in judged)
     return Source(
         run,
         language,
