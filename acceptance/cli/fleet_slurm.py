@@ -447,12 +447,14 @@ class _Fleet:
         if resumed.takes_jobs(reserved=within):
             return True
         values = {"node": node.name, "state": node.state}
-        if node.reason in ("", "none"):
-            self.screen.say(self.language("{node}: {state}: not submitted", **values), "yellow")
-        else:
-            values["reason"] = node.reason
-            text = self.language("{node}: {state} ({reason}): not submitted", **values)
-            self.screen.say(text, "yellow")
+        text = (
+            self.language("{node}: {state}: not submitted", **values)
+            if node.reason in ("", "none")
+            else self.language(
+                "{node}: {state} ({reason}): not submitted", **values, reason=node.reason
+            )
+        )
+        self.screen.say(text, "yellow")
         return False
 
     def _drain(self, node: str, failed: MachineVerdict) -> None:

@@ -641,8 +641,10 @@ def why_open(one: Open) -> Text:
 
 def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
     """Verdicts with the beginnings of their runs, the oldest first."""
-    held = [(one.began, one) for one in verdicts if one.began is not None]
-    return sorted(held, key=lambda one: (one[0], one[1].run_id))
+    return sorted(
+        ((one.began, one) for one in verdicts if one.began is not None),
+        key=lambda one: (one[0], one[1].run_id),
+    )
 
 
 def _two_machines(
@@ -825,8 +827,7 @@ def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> Nig
 
     The rows have no reasons: the standings have them.
     """
-    held = [(one.row, one.newest) for one in standings]
-    return _table(held, series)
+    return _table([(one.row, one.newest) for one in standings], series)
 
 
 def _table(

@@ -405,8 +405,7 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
             usual = _usual(ordered, own) if len(first) > 1 else fastest
             drop = 1 - value / usual
             if drop > threshold:
-                others = len(ordered) - (one.pair in within)
-                into = found if others > 1 else apart
+                into = found if len(ordered) - (one.pair in within) > 1 else apart
                 into.setdefault(one.pair, []).append(Slow(rate, value, usual, drop, threshold))
     return Judged(
         tuple(nodes),

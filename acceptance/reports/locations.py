@@ -76,9 +76,6 @@ class Locations:
         return Location(address=str(component)) if isinstance(component, Function) else Location()
 
 
-NO_LOCATIONS = Locations()
-
-
 def find_locations(run: Run) -> Locations:
     """The location of each component of a run, and what else only the run has."""
     found = locate(run.inventory, run.plan.site)
@@ -139,7 +136,11 @@ def _all(inventory: Inventory) -> Iterator[tuple[Component, Location]]:
         place = Location(name=disk.name, serial=disk.serial)
         yield disk.component, place
         yield parse(disk.name), place
-    for link in inventory.links or ():
-        yield link.component, Location(name=link.name, address=link.pci_address)
-    for dimm in inventory.memory.dimms or ():
-        yield dimm.component, Location(slot=dimm.slot, serial=dimm.serial)
+    yield from (
+        (link.component, Location(name=link.name, address=link.pci_address))
+        for link in inventory.links or ()
+    )
+    yield from (
+        (dimm.component, Location(slot=dimm.slot, serial=dimm.serial))
+        for dimm in inventory.memory.dimms or ()
+    )

@@ -317,8 +317,9 @@ def prune_lines(
 
     The last line is the size of the remaining runs.
     """
-    for name, held in folders:
-        yield language("removed {name} ({size})", name=name, size=size(held))
+    yield from (
+        language("removed {name} ({size})", name=name, size=size(held)) for name, held in folders
+    )
     if nights:
         yield language.ngettext(
             "the values of {n} night were removed from the history",

@@ -280,14 +280,14 @@ def age(since: timedelta | None, language: Language) -> str:
 
 def changed(found: Changes, language: Language) -> Iterator[str]:
     """What changed, in sentences; the worst turn of verdicts first."""
-    for turn in found.verdicts:
-        yield _counted(f"{turn.was} -> {turn.now}", turn.machines, language)
+    yield from (
+        _counted(f"{turn.was} -> {turn.now}", turn.machines, language) for turn in found.verdicts
+    )
     if found.gone:
         yield language("no longer there: {machines}", machines=names(found.gone, language))
     if found.new:
         yield language("new: {machines}", machines=names(found.new, language))
-    for turn in found.facts:
-        yield _counted(fact(turn, language), turn.machines, language)
+    yield from (_counted(fact(turn, language), turn.machines, language) for turn in found.facts)
 
 
 def _counted(text: str, machines: Sequence[str], language: Language) -> str:

@@ -138,8 +138,7 @@ def groups(
     `told` are identities shown elsewhere on the page, which are not repeated.
     """
     found = grouped((one.due.measurement, one) for one in check.judged)
-    for measurement, siblings in found.items():
-        yield _group(measurement, siblings, peaks, told, language)
+    yield from (_group(name, siblings, peaks, told, language) for name, siblings in found.items())
 
 
 def mark(judged: Judgement) -> str:

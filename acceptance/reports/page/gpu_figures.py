@@ -434,7 +434,7 @@ def _results(source: Source, gpu: Gpu) -> Reading:
         one
         for (name, at), known in source.judged.items()
         if at == gpu.name or (isinstance(at, Pair) and at.first == gpu.name)
-        if counts_errors(name)
+        if MISCOMPARES in name or name in _ERRORS
         for one in known
     ]
     values = [one.value for one in due if one.value is not None]
@@ -445,8 +445,7 @@ def _results(source: Source, gpu: Gpu) -> Reading:
     wrong = sum(values)
     more = [_.ngettext("{n} comparison", "{n} comparisons", len(values))]
     if products := source.products.get(gpu.name):
-        count = f"{products:,.0f}"
-        more.append(_("{number} burn products", number=count))
+        more.append(_("{number} burn products", number=f"{products:,.0f}"))
     if len(values) < len(due):
         more.append(not_made(source, due))
     return Reading(label, errors(wrong, _), _(", ").join(more), mark)
@@ -488,8 +487,3 @@ def _products(run: Run) -> Iterator[tuple[Component, float]]:
 def errors(count: float, _: Language) -> str:
     """How many errors were found."""
     return _.ngettext("{n} error", "{n} errors", int(min(count, _MOST))) if count else _("no error")
-
-
-def counts_errors(measurement: str) -> bool:
-    """Whether a measurement counts wrong results."""
-    return MISCOMPARES in measurement or measurement in _ERRORS
