@@ -472,9 +472,13 @@ class _Fleet:
         left = self._done(held.name, partial(slurm.release, held, out))
         if left is not None:
             self.reservation = left
-            values = {"nodes": self.language.listed(out), "reservation": held.name}
-            text = self.language("released from the reservation {reservation}: {nodes}", **values)
-            self.screen.say(text)
+            self.screen.say(
+                self.language(
+                    "released from the reservation {reservation}: {nodes}",
+                    nodes=self.language.listed(out),
+                    reservation=held.name,
+                )
+            )
 
     def _done(self, of: str, act: Callable[[], Answer]) -> Answer | None:
         """What Slurm answers; None where it refused, which is said and hinders no other node."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from statistics import median
@@ -115,17 +115,7 @@ def summary(
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
-    return Summary(
-        result.nights,
-        result.outside,
-        result.last,
-        result.median,
-        result.deviation,
-        was,
-        change,
-        times,
-        trend,
-    )
+    return replace(result, before=was, change=change, times=times, trend=trend)
 
 
 MAX_CHANGES = 10  # series listed as changed: a screenful

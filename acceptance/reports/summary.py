@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from acceptance.core.finding import Finding, Waiver
 from acceptance.core.grouping import grouped
@@ -59,11 +61,11 @@ def more_findings(run: Run, first: Headline, language: Language = ENGLISH) -> st
     return language.ngettext("{n} more finding", "{n} more findings", first.more)
 
 
-class Caveat(NamedTuple):
-    """Something that a verdict does not cover, in a sentence; the code is for programs."""
+class Caveat(Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that the verdict does not cover, as the closing line of the run says it."""
 
-    code: str
-    text: str
+    code: Annotated[str, Meta(pattern="^[a-z_]+$")]
+    text: Annotated[str, Meta(min_length=1)]
 
 
 def caveats(run: Run, language: Language = ENGLISH) -> tuple[Caveat, ...]:

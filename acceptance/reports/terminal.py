@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, cast
 
 from rich.cells import cell_len
@@ -79,12 +80,12 @@ def _block(verdict: Verdict, language: Language) -> Iterator[tuple[str, str, lis
     yield language("not run"), "", unrun
 
 
+@dataclass
 class _Check:
     """The journal's records of a running check so far."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, list[Measured]] = {}
-        self.skips: list[str] = []
+    values: dict[str, list[Measured]] = field(default_factory=dict)
+    skips: list[str] = field(default_factory=list)
 
     def figures(self, language: Language) -> str:
         """Its first measurements; a range over several components. The page has them all."""
@@ -374,11 +375,13 @@ class Terminal(LineWriter):
                 for checks, text in said.lines:
                     label = f"{word} {language.listed(checks)}"
                     self.say(language("{label}: {text}", label=label, text=text), style)
-                for detail in said.below:
-                    self._detail(detail)
+                for detail in said.below:  # a command is not wrapped, so that it can be copied
+                    show = self.path if isinstance(detail, explanation.Command) else self.say
+                    show(detail, indent=HANG)
                 if said.waiver:
-                    heading = summary.to_waive(language)
-                    self.say(language("{heading}:", heading=heading), indent=HANG)
+                    self.say(
+                        language("{heading}:", heading=summary.to_waive(language)), indent=HANG
+                    )
                 for line in said.waiver:
                     self.path(line, indent=HANG)
         if taught:
@@ -413,10 +416,3 @@ class Terminal(LineWriter):
                 )
             )
         self.say(summary.closing_line(run, language), f"bold {VERDICT_STYLE[verdict.verdict]}")
-
-    def _detail(self, text: str) -> None:
-        """Print a line below an entry; a command is not wrapped, so that it can be copied."""
-        if isinstance(text, explanation.Command):
-            self.path(text, indent=HANG)
-        else:
-            self.say(text, indent=HANG)

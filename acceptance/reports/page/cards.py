@@ -136,11 +136,11 @@ def cards(
 
 def _groups(findings: Iterable[Finding], places: Locations) -> Iterator[list[Finding]]:
     """The findings of each card."""
-    alike: dict[tuple[str, str, Component | None, Explanation | None], list[Finding]] = {}
-    for finding in findings:
-        lesson = explain(finding, places)
-        check = finding.check if lesson is None else ""
-        alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
+    lessons = ((one, explain(one, places)) for one in findings)
+    alike = grouped(
+        ((one.kind, one.check if lesson is None else "", one.component, lesson), one)
+        for one, lesson in lessons
+    )
     same: dict[object, list[Finding]] = {}
     for key, found in alike.items():
         said = (key[0], key[2], tuple((words.of(one), _note(one), one.quote) for one in found))
