@@ -13,6 +13,7 @@ import msgspec
 
 from acceptance.core.bounds import spread_of
 from acceptance.core.parts import Component
+from acceptance.history.night import Night
 from acceptance.history.noise import NoiseBook, Spread
 
 # Nights whose median is compared with that of the nights before: a week, so that one night is no
@@ -141,20 +142,6 @@ class TrendRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrendNight:
-    """One recorded run: when it began (UTC, ISO 8601), and its verdict.
-
-    `apart` says why later nights are not compared with it; None if they are.
-    """
-
-    run_id: str
-    utc: str
-    verdict: str
-    apart: str | None
-    postponed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TrendReport:
     """The trend report of a machine.
 
@@ -165,7 +152,7 @@ class TrendReport:
 
     machine_id: str
     recorded: int
-    shown: tuple[TrendNight, ...]
+    shown: tuple[Night, ...]
     rows: tuple[TrendRow, ...]
     others: tuple[str, ...] = ()
     baseline: str | None = None
