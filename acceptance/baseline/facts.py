@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.evidence import Table
+from acceptance.core.grouping import grouped
 from acceptance.core.limit import GIB
 from acceptance.core.machine_facts import CountedParts, MachineFacts
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Component, Gpu, Part, Renamed, renamed
@@ -246,23 +247,18 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
         parts=tuple(_parts(inventory)),
         identities=identities(inventory),
         facts=tuple((component, name, told) for (component, name), told in facts.items()),
-        looked=tuple(_kinds_known(inventory)),
+        # the kinds of parts that the inventory lists, even if the list is empty
+        looked=tuple(
+            kind
+            for kind, listed in (
+                ("gpu", inventory.pci),
+                ("disk", inventory.disks),
+                ("net", inventory.links),
+                ("dimm", inventory.memory.dimms),  # only root can read them
+            )
+            if listed is not None
+        ),
     )
-
-
-def _kinds_known(inventory: Inventory) -> Iterator[str]:
-    """The kinds of parts that the inventory lists, even if the list is empty.
-
-    Only root can read the DIMMs.
-    """
-    for kind, listed in (
-        ("gpu", inventory.pci),
-        ("disk", inventory.disks),
-        ("net", inventory.links),
-        ("dimm", inventory.memory.dimms),
-    ):
-        if listed is not None:
-            yield kind
 
 
 def _parts(inventory: Inventory) -> Iterator[Component]:
@@ -339,12 +335,12 @@ def _links(entries: Sequence[Entry]) -> dict[tuple[Component, str], float]:
 
     Values that are not finite are ignored.
     """
-    found: dict[tuple[Component, str], float] = {}
-    for _, body in records(entries, Measured):
-        if body.value is not None and math.isfinite(body.value) and body.measurement in _LINKS:
-            name = (body.component, _LINKS[body.measurement])
-            found[name] = min(body.value, found.get(name, body.value))
-    return found
+    found = grouped(
+        ((body.component, _LINKS[body.measurement]), body.value)
+        for _, body in records(entries, Measured)
+        if body.value is not None and math.isfinite(body.value) and body.measurement in _LINKS
+    )
+    return {name: min(values) for name, values in found.items()}
 
 
 def _training(entries: Sequence[Entry]) -> Facts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acceptance.core.exit_code import FAIL, PASS, SKIPPED, UNJUDGED, USAGE
+from acceptance.core.grouping import grouped
 
 Meanings = Mapping[int, str]
 
@@ -170,9 +171,7 @@ def epilog(verb: str = "") -> str:
 
 def table() -> str:
     """The table as Markdown; verbs with the same codes share a line."""
-    alike: dict[tuple[tuple[int, str], ...], list[str]] = {}
-    for verb, codes in CODES.items():
-        alike.setdefault(tuple(codes.items()), []).append(f"`{verb}`")
+    alike = grouped((tuple(codes.items()), f"`{verb}`") for verb, codes in CODES.items())
     lines = [
         f"| verb | {' | '.join(map(str, ORDER))} |",
         f"|---|{'---|' * len(ORDER)}",

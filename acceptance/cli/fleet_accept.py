@@ -90,8 +90,7 @@ def accept(args: argparse.Namespace, screen: Terminal, language: Language) -> in
         )
     found = verdicts.collect(folders, now, now)
     kept = kept_rows(args.nights)
-    day = timedelta(days=1)
-    judged = night.judge(found, [args.name], now, day, kept=kept)
+    judged = night.judge(found, [args.name], now, timedelta(days=1), kept=kept)
     runs = failed_runs(judged.due[0], History.of(found, args.name, now, None, signed=False))
     if not runs:
         raise WordedUserError(

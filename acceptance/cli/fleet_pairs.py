@@ -268,8 +268,8 @@ def _test(
 def _ask(args: argparse.Namespace, pair: NodePair, address: str) -> Iterator[PairAsk]:
     """What the load is asked on each of two nodes."""
     test = ",".join((*pair, secrets.token_hex(8)))
-    for rank, _ in enumerate(pair):
-        yield PairAsk(
+    return (
+        PairAsk(
             backend=args.backend,
             rank=rank,
             test=test,
@@ -280,6 +280,8 @@ def _ask(args: argparse.Namespace, pair: NodePair, address: str) -> Iterator[Pai
             most=args.most or _MOST[args.backend],
             grace=args.grace,
         )
+        for rank in range(len(pair))
+    )
 
 
 def _record(

@@ -447,12 +447,14 @@ class _Fleet:
         if resumed.takes_jobs(reserved=within):
             return True
         values = {"node": node.name, "state": node.state}
-        if node.reason in ("", "none"):
-            self.screen.say(self.language("{node}: {state}: not submitted", **values), "yellow")
-        else:
-            values["reason"] = node.reason
-            text = self.language("{node}: {state} ({reason}): not submitted", **values)
-            self.screen.say(text, "yellow")
+        text = (
+            self.language("{node}: {state}: not submitted", **values)
+            if node.reason in ("", "none")
+            else self.language(
+                "{node}: {state} ({reason}): not submitted", **values, reason=node.reason
+            )
+        )
+        self.screen.say(text, "yellow")
         return False
 
     def _drain(self, node: str, failed: MachineVerdict) -> None:
@@ -470,9 +472,13 @@ class _Fleet:
         left = self._done(held.name, partial(slurm.release, held, out))
         if left is not None:
             self.reservation = left
-            values = {"nodes": self.language.listed(out), "reservation": held.name}
-            text = self.language("released from the reservation {reservation}: {nodes}", **values)
-            self.screen.say(text)
+            self.screen.say(
+                self.language(
+                    "released from the reservation {reservation}: {nodes}",
+                    nodes=self.language.listed(out),
+                    reservation=held.name,
+                )
+            )
 
     def _done(self, of: str, act: Callable[[], Answer]) -> Answer | None:
         """What Slurm answers; None where it refused, which is said and hinders no other node."""

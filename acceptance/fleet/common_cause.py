@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from acceptance.core.grouping import grouped
 from acceptance.core.parts import Component
 
 CHANCE = 0.01
@@ -135,9 +136,7 @@ def find_causes(
         gone = {unit for one in best.attributes for unit in having.pop(one)}
         for attribute, units in having.items():
             having[attribute] = {one for one in units if gone.isdisjoint((one, _machine(one)))}
-    left: dict[str, list[Card]] = defaultdict(list)
-    for card in sorted(parts):
-        left[card.machine].append(card)
+    left = grouped((card.machine, card) for card in sorted(parts))
     single = (
         SingleMachine(name, tuple(card.component for card in cards), _measurements(cards, parts))
         for name, cards in left.items()
@@ -209,10 +208,11 @@ def differing_versions(
     """Those of the attributes (firmware, BIOS) that differ between these machines of one batch."""
     found = []
     for name in sorted(set(names)):
-        by_value: dict[str, list[str]] = defaultdict(list)
-        for machine, attributes in machines.items():
-            if name in attributes:
-                by_value[attributes[name]].append(machine)
+        by_value = grouped(
+            (attributes[name], machine)
+            for machine, attributes in machines.items()
+            if name in attributes
+        )
         unread = tuple(sorted(one for one in machines if name not in machines[one]))
         if len(by_value) < 2 and not (by_value and unread):
             continue

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Quantity, Value, english
-from acceptance.core.parts import Component, Gpu
+from acceptance.core.parts import Gpu
 from acceptance.fleet import outliers
 from acceptance.fleet.common_cause import (
     SLOT,
@@ -188,26 +189,27 @@ def _columns(
 def _attributes(
     rows: Iterable[Row], locations: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
-    found = {}
-    for row in rows:
-        facts = dict(row.groups)
-        known = {key: facts[key] for key in SHARED if key in facts}
-        found[row.machine] = {**known, **locations.get(row.machine, {})}
-    return found
+    return {
+        row.machine: {
+            **{key: fact for key, fact in row.groups if key in SHARED},
+            **locations.get(row.machine, {}),
+        }
+        for row in rows
+    }
 
 
 def _slots(table: NightTable) -> dict[Card, str]:
     """The position of every card that was measured: GPUs are numbered by their address."""
-    cards: dict[Component, list[int]] = defaultdict(list)
-    for place, one in enumerate(table.series):
-        if isinstance(one.component, Gpu):
-            cards[one.component].append(place)
-    found = {}
-    for card, columns in cards.items():
-        there = ~np.isnan(table.values[:, columns]).all(axis=1)
-        for number in np.flatnonzero(there).tolist():
-            found[Card(table.rows[number].machine, card)] = str(card)
-    return found
+    cards = grouped(
+        (one.component, place)
+        for place, one in enumerate(table.series)
+        if isinstance(one.component, Gpu)
+    )
+    return {
+        Card(table.rows[number].machine, card): str(card)
+        for card, columns in cards.items()
+        for number in np.flatnonzero(~np.isnan(table.values[:, columns]).all(axis=1)).tolist()
+    }
 
 
 def _versions(rows: Iterable[Row]) -> Iterable[BatchVersions]:

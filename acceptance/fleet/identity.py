@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
+from acceptance.core.grouping import grouped
+
 SWAP = timedelta(minutes=10)
 DAY = timedelta(days=1)
 
@@ -137,11 +139,10 @@ def _parts(run: MachineRun) -> list[Key | str]:
 
 def identify(runs: Iterable[MachineRun]) -> Identities:
     """The identities that some runs tell of."""
-    by_key: dict[Key, list[MachineRun]] = {}
+    ordered = sorted(runs, key=lambda one: one.order)
+    by_key = grouped((key, run) for run in ordered for key in run.keys)
     newest: dict[Key | str, dict[str, MachineRun]] = {}
-    for run in sorted(runs, key=lambda one: one.order):
-        for key in run.keys:
-            by_key.setdefault(key, []).append(run)
+    for run in ordered:
         for part in _parts(run):
             newest.setdefault(part, {})[run.name] = run
     copied = {

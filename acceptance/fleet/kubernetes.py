@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from acceptance.core import plain_text
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Message, english, known
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import Row
@@ -318,9 +319,7 @@ def labels(
     due: Iterable[str], standings: Mapping[str, VerdictWord]
 ) -> dict[VerdictWord, tuple[str, ...]]:
     """The nodes by their word; UNJUDGED of a node without a verdict."""
-    found: dict[VerdictWord, list[str]] = {}
-    for name in due:
-        found.setdefault(standings.get(name, "UNJUDGED"), []).append(name)
+    found = grouped((standings.get(name, "UNJUDGED"), name) for name in due)
     return {word: tuple(named) for word, named in found.items()}
 
 

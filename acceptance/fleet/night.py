@@ -6,10 +6,11 @@ from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from acceptance.core import plain_text
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Text, english, known
 from acceptance.core.verdict import WORDS, VerdictWord, worst_word
 from acceptance.fleet import ending
@@ -139,12 +140,8 @@ def judge(
     among them whose verdict is not there any more stands until somebody accepts it, since nothing
     shows what failed.
     """
-    wrong: dict[str, list[Message]] = {}
-    for trouble in found.troubles:
-        if trouble.machine is not None:
-            wrong.setdefault(trouble.machine, []).append(trouble.message)
-    for name, message in _shared(found.verdicts):
-        wrong.setdefault(name, []).append(message)
+    troubles = ((one.machine, one.message) for one in found.troubles if one.machine is not None)
+    wrong = grouped(chain(troubles, _shared(found.verdicts)))
     identities = identify(
         one.identity(began, passed=one.proves(signed=signed) == "PASS" and not one.is_ahead(now))
         for held in found.verdicts.values()
@@ -220,10 +217,11 @@ def limits(judged: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[Message]
     `judged` are the machines with the provenance of the verdict that counts. One without limits in
     it is of an older rigproof, and says nothing.
     """
-    by: dict[tuple[str, str], list[str]] = {}
-    for machine, facts in judged:
-        if "limits" in facts and "limits_digest" in facts:
-            by.setdefault((facts["limits"], facts["limits_digest"]), []).append(machine)
+    by = grouped(
+        ((facts["limits"], facts["limits_digest"]), machine)
+        for machine, facts in judged
+        if "limits" in facts and "limits_digest" in facts
+    )
     if len(by) < 2:
         return
     usual = max(sorted(by), key=lambda key: len(by[key]))
@@ -305,10 +303,7 @@ def of_another(later: Later, gpus: Names[str]) -> Message:
 
 def _shared(verdicts: Mapping[str, Sequence[MachineVerdict]]) -> Iterator[tuple[str, Message]]:
     """Machines that have the very file of another one, which can be of one of them at most."""
-    owners: dict[str, list[str]] = {}
-    for name, held in verdicts.items():
-        for one in held:
-            owners.setdefault(one.sha256, []).append(name)
+    owners = grouped((one.sha256, name) for name, held in verdicts.items() for one in held)
     for names in owners.values():
         for name in names if len(names) > 1 else ():
             other = next(one for one in names if one != name)
@@ -646,8 +641,10 @@ def why_open(one: Open) -> Text:
 
 def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
     """Verdicts with the beginnings of their runs, the oldest first."""
-    held = [(one.began, one) for one in verdicts if one.began is not None]
-    return sorted(held, key=lambda one: (one[0], one[1].run_id))
+    return sorted(
+        ((one.began, one) for one in verdicts if one.began is not None),
+        key=lambda one: (one[0], one[1].run_id),
+    )
 
 
 def _two_machines(
@@ -830,8 +827,7 @@ def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> Nig
 
     The rows have no reasons: the standings have them.
     """
-    held = [(one.row, one.newest) for one in standings]
-    return _table(held, series)
+    return _table([(one.row, one.newest) for one in standings], series)
 
 
 def _table(

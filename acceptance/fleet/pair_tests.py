@@ -401,14 +401,11 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
         fastest = max((one.rates[rate] for one in proven), default=math.nan)
         for one in proven:
             value = one.rates[rate]
-            if len(first) > 1:
-                usual = _usual(ordered, value if one.pair in within else None)
-            else:
-                usual = fastest
+            own = value if one.pair in within else None
+            usual = _usual(ordered, own) if len(first) > 1 else fastest
             drop = 1 - value / usual
             if drop > threshold:
-                others = len(ordered) - (one.pair in within)
-                into = found if others > 1 else apart
+                into = found if len(ordered) - (one.pair in within) > 1 else apart
                 into.setdefault(one.pair, []).append(Slow(rate, value, usual, drop, threshold))
     return Judged(
         tuple(nodes),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Message, Text, english
 from acceptance.core.parts import Component
 from acceptance.core.verdict import WORDS, VerdictWord, worst_word
@@ -120,28 +121,26 @@ def of_nights(
         if row.began is not None
     )
     chosen = None if due is None else set(due)
-    reasons: dict[str, Text] = {}
     ended = {row.machine: row.ended for row in table.rows}
-    rows = []
-    for row in (*table.rows, *_absent(table, due)):
-        judged, reason = _elsewhere(identities, ended, *_aged(row, now, fresh))
-        rows.append(judged)
-        if reason is not None:
-            reasons[row.machine] = reason
-    rows.sort(key=night.order)
-    began: dict[str, datetime] = {}
-    for date in dates:
-        for row in nights[date].rows:
-            if row.began is not None:
-                began[row.machine] = max(row.began, began.get(row.machine, row.began))
+    judged = [
+        _elsewhere(identities, ended, *_aged(row, now, fresh))
+        for row in (*table.rows, *_absent(table, due))
+    ]
+    rows = sorted((row for row, _ in judged), key=night.order)
+    began = grouped(
+        (row.machine, row.began)
+        for date in dates
+        for row in nights[date].rows
+        if row.began is not None
+    )
     return FleetReport(
         now,
         max(with_runs(nights), default=max(nights)),
         tuple(row for row in rows if chosen is None or row.machine in chosen),
         tuple(row for row in rows if chosen is not None and row.machine not in chosen),
-        reasons,
+        {row.machine: reason for row, reason in judged if reason is not None},
         tuple(_troubles(nights, table)),
-        began,
+        {machine: max(moments) for machine, moments in began.items()},
         table if chosen is None else _only(table, chosen),
         remarks=(
             *night.copies(identities),
@@ -321,12 +320,12 @@ def distributions(report: FleetReport) -> tuple[list[Distribution], list[str]]:
     everywhere.
     """
     table = report.values
-    models: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(table.rows):
-        models[dict(row.groups).get("gpu_model", "")].append(place)
-    columns: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, series in enumerate(table.series):
-        columns[series.measurement, series.unit].append(place)
+    models = grouped(
+        (dict(row.groups).get("gpu_model", ""), place) for place, row in enumerate(table.rows)
+    )
+    columns = grouped(
+        ((series.measurement, series.unit), place) for place, series in enumerate(table.series)
+    )
     marked = flagged(report)
     found, steady = [], []
     for (measurement, unit), places in columns.items():

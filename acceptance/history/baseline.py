@@ -12,11 +12,12 @@ import msgspec
 
 from acceptance.baseline import facts
 from acceptance.core import parts
+from acceptance.core.grouping import grouped
 from acceptance.core.machine_facts import MachineFacts
 from acceptance.core.message import Message, english
 from acceptance.core.parts import Component
 from acceptance.core.plan import Due, Plan, reductions_message
-from acceptance.core.record import Entry, Measured
+from acceptance.core.record import Entry, Measured, records
 from acceptance.core.verdict import Judgement, Verdict
 from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
@@ -201,11 +202,11 @@ def _without_past(plan: Plan) -> Plan:
 def _figures(
     verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool
 ) -> Iterator[BaselineValue]:
-    values: dict[tuple[str, str, Component], list[float]] = {}
-    for entry in entries:
-        body = entry.body
-        if isinstance(body, Measured) and body.value is not None:
-            values.setdefault((body.check, body.measurement, body.component), []).append(body.value)
+    values = grouped(
+        ((body.check, body.measurement, body.component), body.value)
+        for _, body in records(entries, Measured)
+        if body.value is not None
+    )
     for check in verdict.checks:
         for judged in check.judged:
             if judged.value is not None:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance.core import parts, regular_file
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Message, english
 from acceptance.history import errors, night_file, nights
 from acceptance.history import folder as history_folder
@@ -116,9 +117,7 @@ def _of_database(path: Path, machine_id: str) -> list[Night]:
                     path=str(path),
                     why=f"version {version}, {sound}",
                 )
-            figures: dict[int, list[Any]] = {}
-            for number, *row in connection.execute(_FIGURES):
-                figures.setdefault(number, []).append(row)
+            figures = grouped((number, row) for number, *row in connection.execute(_FIGURES))
             return [
                 _of_rows(row, figures.get(row[-1], []), machine_id)
                 for row in connection.execute(_NIGHTS)

@@ -13,7 +13,7 @@ import msgspec
 from acceptance.history import folder, night_file, queries, trend
 from acceptance.history.night import Night
 from acceptance.history.noise import NoiseBook
-from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
+from acceptance.history.trend import TrendReport, TrendSeries
 
 NIGHTS = 120  # four months: as many as a person can survey at a glance
 COLUMNS = (
@@ -81,11 +81,8 @@ def trend_report(
         trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one))
         for one in found
     )
-    shown = tuple(
-        TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in latest
-    )
     return TrendReport(
-        machine_id, len(nights), shown, rows, other_machines(out, machine_id), baseline
+        machine_id, len(nights), tuple(latest), rows, other_machines(out, machine_id), baseline
     )
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Message, Value, english
 from acceptance.core.record import RunStarted
 from acceptance.history import errors, night, night_file, queries
@@ -245,9 +246,7 @@ def _order(runs: Collection[ClosedRun]) -> list[ClosedRun]:
     Within a boot that is the order of the boot clock, which cannot be set. When a boot began is the
     median of what its runs say, so that a wall clock that was set back does little harm.
     """
-    began: dict[str, list[float]] = {}
-    for run in runs:
-        began.setdefault(run.boot_id, []).append(run.day - run.boot_s / _DAY_S)
+    began = grouped((run.boot_id, run.day - run.boot_s / _DAY_S) for run in runs)
     days = {boot_id: statistics.median(some) for boot_id, some in began.items()}
     return sorted(runs, key=lambda run: (days[run.boot_id] + run.boot_s / _DAY_S, run.run_id))
 

@@ -9,6 +9,7 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
+from acceptance.core.grouping import grouped
 from acceptance.core.machine_facts import KnownChange
 from acceptance.history.night import Era, Night, NightMeasurement, PartMeasurement, SeriesKey
 from acceptance.history.reference_builder import NightValue
@@ -180,15 +181,13 @@ def _measurements(
 ) -> Iterator[tuple[SeriesKey, Iterable[tuple[Night, NightMeasurement]]]]:
     """The measurements of each wanted series with their nights, in the order of the nights."""
     # Nights that measured the same share one tuple of series, and are read by column.
-    groups: dict[int, list[Night]] = {}
-    for night in nights:
-        groups.setdefault(id(night.series), []).append(night)
-    found: dict[SeriesKey, list[Iterator[tuple[Night, NightMeasurement]]]] = {}
-    for group in groups.values():
-        columns = zip(*(one.figures for one in group), strict=True)
-        for series, column in zip(group[0].series, columns, strict=True):
-            if wanted(series):
-                found.setdefault(series, []).append(zip(group, column, strict=True))
+    groups = grouped((id(night.series), night) for night in nights)
+    found = grouped(
+        (series, zip(group, column, strict=True))
+        for group in groups.values()
+        for series, *column in zip(group[0].series, *(one.figures for one in group), strict=True)
+        if wanted(series)
+    )
     place = {one.run_id: number for number, one in enumerate(nights)}
     for series, some in found.items():
         measured = chain.from_iterable(some)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from statistics import median
@@ -13,6 +13,7 @@ import msgspec
 
 from acceptance.core.bounds import spread_of
 from acceptance.core.parts import Component
+from acceptance.history.night import Night
 from acceptance.history.noise import NoiseBook, Spread
 
 # Nights whose median is compared with that of the nights before: a week, so that one night is no
@@ -115,17 +116,7 @@ def summary(
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
-    return Summary(
-        result.nights,
-        result.outside,
-        result.last,
-        result.median,
-        result.deviation,
-        was,
-        change,
-        times,
-        trend,
-    )
+    return replace(result, before=was, change=change, times=times, trend=trend)
 
 
 MAX_CHANGES = 10  # series listed as changed: a screenful
@@ -151,20 +142,6 @@ class TrendRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrendNight:
-    """One recorded run: when it began (UTC, ISO 8601), and its verdict.
-
-    `apart` says why later nights are not compared with it; None if they are.
-    """
-
-    run_id: str
-    utc: str
-    verdict: str
-    apart: str | None
-    postponed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TrendReport:
     """The trend report of a machine.
 
@@ -175,7 +152,7 @@ class TrendReport:
 
     machine_id: str
     recorded: int
-    shown: tuple[TrendNight, ...]
+    shown: tuple[Night, ...]
     rows: tuple[TrendRow, ...]
     others: tuple[str, ...] = ()
     baseline: str | None = None

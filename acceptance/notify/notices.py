@@ -213,7 +213,16 @@ def _everybody(news: _News, settings: NotificationTargets) -> tuple[Message, ...
     if (path := settings.textfile) is not None:
         steps.append(lambda: _textfile(news, path))
     if settings.on_fail and news.word != "PASS":
-        steps.append(lambda: _hook(news, settings))
+        steps.append(
+            lambda: start(
+                settings.on_fail,
+                news.file,
+                news.word,
+                news.run_dir,
+                news.closing,
+                Deadline.after(TOLD_S),
+            )
+        )
     if settings.webhook is not None:
         steps.append(lambda: _webhook(news, settings))
     return tuple(failed for step in steps if (failed := _safely(step)) is not None)
@@ -256,17 +265,6 @@ def _written(path: Path, content: bytes) -> Message | None:
             english("exporter_not_told", "node-exporter is not told: {why}"), {"why": error.message}
         )
     return None
-
-
-def _hook(news: _News, settings: NotificationTargets) -> Message | None:
-    return start(
-        settings.on_fail,
-        news.file,
-        news.word,
-        news.run_dir,
-        news.closing,
-        Deadline.after(TOLD_S),
-    )
 
 
 def _webhook(news: _News, settings: NotificationTargets) -> Message | None:

@@ -83,8 +83,10 @@ def _remarks(certificate: Certificate, language: Language) -> Iterator[Line]:
         yield Line(
             language("no machine file said what should be in it: the baseline holds what was found")
         )
-    for text in (*certificate.waived, *certificate.set_aside):
-        yield Line(language("accepted with it: {text}", text=text))
+    yield from (
+        Line(language("accepted with it: {text}", text=text))
+        for text in (*certificate.waived, *certificate.set_aside)
+    )
 
 
 def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.history.comparison import (
@@ -171,14 +172,18 @@ def _size(spread: Spread, unit: str, language: Language) -> str:
 
 def _bases(comparison: Comparison, language: Language) -> tuple[str, ...]:
     """The basis of the noise of every listed row, once each with its measurements."""
-    found: dict[str, dict[str, None]] = {}
-    for row in comparison.of_kind(*REPORTED_KINDS):
-        for change in row.changes:
-            if change.spread is not None and change.kind in REPORTED_KINDS:
-                basis = language.text(change.spread.basis)
-                found.setdefault(basis, {})[row.measurement] = None
+    found = grouped(
+        (language.text(change.spread.basis), row.measurement)
+        for row in comparison.of_kind(*REPORTED_KINDS)
+        for change in row.changes
+        if change.spread is not None and change.kind in REPORTED_KINDS
+    )
     return tuple(
-        language("{measurements}: {basis}", measurements=language.listed(names), basis=basis)
+        language(
+            "{measurements}: {basis}",
+            measurements=language.listed(dict.fromkeys(names)),
+            basis=basis,
+        )
         for basis, names in found.items()
     )
 

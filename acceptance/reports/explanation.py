@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from acceptance.core import plain_text
 from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.finding import RUN, Finding, FindingKind
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, Quantity, Range, Value, english, known
 from acceptance.core.parts import MACHINE, SYSTEM
@@ -257,9 +258,7 @@ def group_findings(
     they have an explanation and are of one component. Of several explanations with one confirmed
     cause they are the first, below a line that says so.
     """
-    alike: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
-        alike.setdefault(details(finding, places.nowhere(), language), []).append(finding)
+    alike = grouped((details(one, places.nowhere(), language), one) for one in findings)
     joined: dict[object, list[Finding]] = {}
     for group in alike.values():
         shared = explanation_lines(group[0], places.nowhere(), language)

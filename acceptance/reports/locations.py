@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from acceptance.core.advice import Advice
+from acceptance.core.grouping import grouped
 from acceptance.core.message import UserError
 from acceptance.core.parts import Component, Function, parse
 from acceptance.core.plan import SiteChecks
@@ -75,9 +76,6 @@ class Locations:
         return Location(address=str(component)) if isinstance(component, Function) else Location()
 
 
-NO_LOCATIONS = Locations()
-
-
 def find_locations(run: Run) -> Locations:
     """The location of each component of a run, and what else only the run has."""
     found = locate(run.inventory, run.plan.site)
@@ -91,13 +89,12 @@ def kernel_names(inventory: Inventory) -> Mapping[Component, Component]:
     its PCI function.
     """
     found: dict[Component, Component] = {}
-    below: dict[str, list[Component]] = {}
+    below = []
     for gpu in gpus(inventory):
         found[parse(gpu.pci_address)] = gpu.name
         place = inventory.places.get(gpu.pci_address)
-        for bridge in place.bridges if place else ():
-            below.setdefault(bridge, []).append(gpu.name)
-    for bridge, above in below.items():
+        below += [(bridge, gpu.name) for bridge in (place.bridges if place else ())]
+    for bridge, above in grouped(below).items():
         if len(above) == 1:
             found.setdefault(parse(bridge), above[0])
     for disk in inventory.disks or ():
@@ -139,7 +136,11 @@ def _all(inventory: Inventory) -> Iterator[tuple[Component, Location]]:
         place = Location(name=disk.name, serial=disk.serial)
         yield disk.component, place
         yield parse(disk.name), place
-    for link in inventory.links or ():
-        yield link.component, Location(name=link.name, address=link.pci_address)
-    for dimm in inventory.memory.dimms or ():
-        yield dimm.component, Location(slot=dimm.slot, serial=dimm.serial)
+    yield from (
+        (link.component, Location(name=link.name, address=link.pci_address))
+        for link in inventory.links or ()
+    )
+    yield from (
+        (dimm.component, Location(slot=dimm.slot, serial=dimm.serial))
+        for dimm in inventory.memory.dimms or ()
+    )

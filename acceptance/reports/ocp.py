@@ -25,7 +25,6 @@ from typing import Any
 import msgspec
 
 from acceptance.core.finding import Finding
-from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MACHINE, Component
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.core.verdict import CheckResult, Judgement, Verdict
@@ -46,11 +45,11 @@ def render(run: Run) -> bytes:
     """The run as JSON Lines."""
     hardware = {one["hardwareInfoId"]: one for one in _hardware(run)}
     times = _times(run)
-    lines = []
-    for number, (utc, artifact) in enumerate(_artifacts(run, hardware, times)):
-        body = {**artifact, "sequenceNumber": number, "timestamp": utc}
-        lines.append(msgspec.json.encode(_safe(body)))
-    return b"\n".join(lines) + b"\n"
+    bodies = (
+        {**artifact, "sequenceNumber": number, "timestamp": utc}
+        for number, (utc, artifact) in enumerate(_artifacts(run, hardware, times))
+    )
+    return b"".join(msgspec.json.encode(_safe(body)) + b"\n" for body in bodies)
 
 
 def _safe(value: Any) -> Any:
@@ -207,7 +206,11 @@ def _of_finding(finding: Finding, hardware: Mapping[str, Object]) -> Iterator[Ob
 
 def _measurement(judged: Judgement, hardware: Mapping[str, Object]) -> Object:
     due = judged.due
-    bounds = list(_validators(due.limit)) if due.limit is not None else []
+    bounds = [
+        {"name": name, "type": kind, "value": bound}
+        for name, kind in TYPES.items()
+        if (bound := getattr(due.limit, name, None)) is not None
+    ]
     metadata: Object = {"component": str(due.component), "basis": summary.basis_text(judged)}
     metadata |= _known(serial=judged.serial)
     if judged.waived:
@@ -222,13 +225,6 @@ def _measurement(judged: Judgement, hardware: Mapping[str, Object]) -> Object:
     if bounds and not judged.waived:
         found["validators"] = bounds
     return found
-
-
-def _validators(limit: Limit) -> Iterator[Object]:
-    for name, kind in TYPES.items():
-        bound = getattr(limit, name)
-        if bound is not None:
-            yield {"name": name, "type": kind, "value": bound}
 
 
 def _where(component: Component, hardware: Mapping[str, Object]) -> Object:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acceptance.core import clock_reasons
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.reports.gauges import ALARMING, Gauge
@@ -225,11 +226,11 @@ def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) ->
 
 
 def _held_by(gauges: Sequence[Gauge], language: Language) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one in gauges:
-        if set(one.held) & ALARMING:
-            found.setdefault(throttle_words(one, language).plain, []).append(one.name)
-    return found
+    return grouped(
+        (throttle_words(one, language).plain, one.name)
+        for one in gauges
+        if set(one.held) & ALARMING
+    )
 
 
 def gpu_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from acceptance.core.finding import Finding, Waiver
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, english, known
 from acceptance.core.plan import SITE, Due, Plan, Reduction, reductions_message
@@ -58,11 +61,11 @@ def more_findings(run: Run, first: Headline, language: Language = ENGLISH) -> st
     return language.ngettext("{n} more finding", "{n} more findings", first.more)
 
 
-class Caveat(NamedTuple):
-    """Something that a verdict does not cover, in a sentence; the code is for programs."""
+class Caveat(Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that the verdict does not cover, as the closing line of the run says it."""
 
-    code: str
-    text: str
+    code: Annotated[str, Meta(pattern="^[a-z_]+$")]
+    text: Annotated[str, Meta(min_length=1)]
 
 
 def caveats(run: Run, language: Language = ENGLISH) -> tuple[Caveat, ...]:
@@ -194,13 +197,13 @@ def waived_whole(verdict: Verdict) -> tuple[str, ...]:
 
     That is each value with a limit, and each measurement that was not taken.
     """
-    subjects: dict[str, list[bool]] = {}
-    for check in verdict.checks:
-        found = subjects.setdefault(check.id.partition(".")[0], [])
-        found += [
-            one.waived for one in check.judged if one.due.limit is not None or one.value is None
-        ]
-    return tuple(subject for subject, found in subjects.items() if found and all(found))
+    subjects = grouped(
+        (check.id.partition(".")[0], one.waived)
+        for check in verdict.checks
+        for one in check.judged
+        if one.due.limit is not None or one.value is None
+    )
+    return tuple(subject for subject, waived in subjects.items() if all(waived))
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, cast
 
 from rich.cells import cell_len
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from acceptance.core import plain_text
 from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.message import Message
@@ -79,12 +80,12 @@ def _block(verdict: Verdict, language: Language) -> Iterator[tuple[str, str, lis
     yield language("not run"), "", unrun
 
 
+@dataclass
 class _Check:
     """The journal's records of a running check so far."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, list[Measured]] = {}
-        self.skips: list[str] = []
+    values: dict[str, list[Measured]] = field(default_factory=dict)
+    skips: list[str] = field(default_factory=list)
 
     def figures(self, language: Language) -> str:
         """Its first measurements; a range over several components. The page has them all."""
@@ -231,9 +232,9 @@ class Terminal(LineWriter):
 
     def _limits(self, due: Sequence[Due]) -> Iterator[str]:
         """The limit of each measurement; components that share it are one line."""
-        same = defaultdict[tuple[str, str], list[str]](list)
-        for one in due:
-            same[one.measurement, self._limit_text(one)].append(str(one.component))
+        same = grouped(
+            ((one.measurement, self._limit_text(one)), str(one.component)) for one in due
+        )
         for (what, told), parts in same.items():
             where = closing.names(parts, self._language)
             yield self._language("{what} on {where} {told}", what=what, where=where, told=told)
@@ -374,11 +375,13 @@ class Terminal(LineWriter):
                 for checks, text in said.lines:
                     label = f"{word} {language.listed(checks)}"
                     self.say(language("{label}: {text}", label=label, text=text), style)
-                for detail in said.below:
-                    self._detail(detail)
+                for detail in said.below:  # a command is not wrapped, so that it can be copied
+                    show = self.path if isinstance(detail, explanation.Command) else self.say
+                    show(detail, indent=HANG)
                 if said.waiver:
-                    heading = summary.to_waive(language)
-                    self.say(language("{heading}:", heading=heading), indent=HANG)
+                    self.say(
+                        language("{heading}:", heading=summary.to_waive(language)), indent=HANG
+                    )
                 for line in said.waiver:
                     self.path(line, indent=HANG)
         if taught:
@@ -413,10 +416,3 @@ class Terminal(LineWriter):
                 )
             )
         self.say(summary.closing_line(run, language), f"bold {VERDICT_STYLE[verdict.verdict]}")
-
-    def _detail(self, text: str) -> None:
-        """Print a line below an entry; a command is not wrapped, so that it can be copied."""
-        if isinstance(text, explanation.Command):
-            self.path(text, indent=HANG)
-        else:
-            self.say(text, indent=HANG)

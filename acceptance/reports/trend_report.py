@@ -9,7 +9,8 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component
 from acceptance.history import wear
-from acceptance.history.trend import Changes, TrendDirection, TrendNight, TrendReport, TrendRow
+from acceptance.history.night import Night
+from acceptance.history.trend import Changes, TrendDirection, TrendReport, TrendRow
 from acceptance.history.wear import Wear
 from acceptance.reports.page import trends
 from acceptance.reports.report import (
@@ -185,7 +186,7 @@ def _verdicts(report: TrendReport, language: Language) -> str:
     return language(", ").join(f"{count} {way}" for way, count in found.items())
 
 
-def _verdict(night: TrendNight, language: Language) -> str:
+def _verdict(night: Night, language: Language) -> str:
     """The verdict of a night, and whether its run was partial."""
     if night.postponed and night.verdict == "UNJUDGED":
         return language("skipped, the machine was in use")
@@ -317,8 +318,9 @@ def prune_lines(
 
     The last line is the size of the remaining runs.
     """
-    for name, held in folders:
-        yield language("removed {name} ({size})", name=name, size=size(held))
+    yield from (
+        language("removed {name} ({size})", name=name, size=size(held)) for name, held in folders
+    )
     if nights:
         yield language.ngettext(
             "the values of {n} night were removed from the history",

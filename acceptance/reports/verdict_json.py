@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -19,11 +19,12 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Unmeasured, Values, english
 from acceptance.core.plan import LimitSet, Session
 from acceptance.core.record import Declared, Fact, Outcome, Postponed
-from acceptance.core.verdict import EXIT_CODES, CheckResult, Judgement, Verdict, VerdictWord
+from acceptance.core.verdict import EXIT_CODES, CheckResult, Judgement, VerdictWord
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, Headline, explain
 from acceptance.reports.locations import Locations, find_locations
+from acceptance.reports.summary import Caveat
 from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
@@ -327,13 +328,6 @@ class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
     waivers: tuple[DeclaredWaiver, ...]
 
 
-class Caveat(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that the verdict does not cover, as the closing line of the run says it."""
-
-    code: Annotated[str, Meta(pattern="^[a-z_]+$")]
-    text: Text
-
-
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The gravest reason for a FAIL or an UNJUDGED, for whoever shows one line of a run."""
 
@@ -596,14 +590,13 @@ def _figure(judged: Judgement) -> Figure:
 
 
 def _check(check: CheckResult, load_s: float) -> Check:
-    figures = tuple(map(_figure, check.judged))
     return Check(
         check.id,
         check.title,
         check.session,
         check.outcome,
         round(max(0.0, check.seconds), 3),
-        figures,
+        tuple(map(_figure, check.judged)),
         _known(load_s or None),
     )
 
@@ -630,7 +623,11 @@ def render(run: Run) -> bytes:
         stale_waivers=tuple(map(words.message, summary.stale_waivers(verdict))),
         notes=(
             *map(words.message, (*run.notes, *verdict.changed)),
-            *_waived_whole(verdict),
+            *(
+                f"{subject} was waived whole: no value of it was held against its limit without a "
+                "waiver"
+                for subject in summary.waived_whole(verdict)
+            ),
             *map(words.message, run.torn),
         ),
         checks=tuple(_check(check, load_s.get(check.id, 0.0)) for check in verdict.checks),
@@ -654,7 +651,7 @@ def render(run: Run) -> bytes:
         inventory_declared=verdict.inventory_declared,
         declared=_declared(run.start.declared, verdict.waivers),
         baseline=_known(baseline.run_id if baseline is not None else None),
-        caveats=tuple(Caveat(one.code, one.text) for one in summary.caveats(run)),
+        caveats=summary.caveats(run),
         headline=_head(run),
     )
     return plain_json.render(content)
@@ -752,14 +749,6 @@ def _machine(run: Run) -> dict[str, str]:
 
 def _each_once(names: Iterable[str | None]) -> str:
     return ", ".join(sorted({name for name in names if name}))
-
-
-def _waived_whole(verdict: Verdict) -> Iterator[str]:
-    for subject in summary.waived_whole(verdict):
-        yield (
-            f"{subject} was waived whole: no value of it was held against its limit without a "
-            "waiver"
-        )
 
 
 class UnreadableVerdict(WordedError):

@@ -22,8 +22,9 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import acceptances, night, parquet, reader_file, verdicts
 from acceptance.fleet.night import Judged, Standing
+from acceptance.reports.summary import Caveat
 from acceptance.reports.terminal import Terminal
-from acceptance.reports.verdict_json import Bounds, Caveat, Check, Figure, Row
+from acceptance.reports.verdict_json import Bounds, Check, Figure, Row
 
 FRESH = timedelta(hours=30)
 REASON = "sold with one GPU less, order 7"

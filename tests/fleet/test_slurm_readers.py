@@ -23,7 +23,8 @@ from acceptance import resources
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import acceptances, night, reader_file, verdicts
 from acceptance.reports import plain_json
-from acceptance.reports.verdict_json import SCHEMA, Caveat
+from acceptance.reports.summary import Caveat
+from acceptance.reports.verdict_json import SCHEMA
 
 Gate = Callable[..., tuple[int, list[str]]]
 

@@ -326,13 +326,15 @@ LESS_OF_IT = [
     ],
 )
 def test_a_file_that_holds_no_certificate(file: bytes) -> None:
-    with pytest.raises(HistoryError):
+    with pytest.raises(HistoryError) as broken:
         baseline.decode_certificate(file)
+    assert broken.value.message.code != "certificate_newer"
 
 
 def test_one_of_a_later_rigproof() -> None:
-    with pytest.raises(HistoryError):
+    with pytest.raises(HistoryError) as newer:
         baseline.decode_certificate(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())
+    assert newer.value.message.code == "certificate_newer"
 
 
 @given(st.binary(max_size=40))

@@ -13,7 +13,7 @@ from acceptance.core.message import Message, Quantity, Range, Unmeasured, Values
 from acceptance.core.parts import Component, Function, Gpu, Pair, Part
 from acceptance.machine import machine_file
 from acceptance.reports import closing
-from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
+from acceptance.reports.locations import Location, Locations
 
 
 def low(
@@ -27,9 +27,10 @@ def low(
     return Finding("fail", check, "outside_limit", values, "copy_h2d", component)
 
 
-def lines(
-    *findings: Finding, places: Locations = NO_LOCATIONS
-) -> list[tuple[tuple[str, ...], str]]:
+NOWHERE = Locations()
+
+
+def lines(*findings: Finding, places: Locations = NOWHERE) -> list[tuple[tuple[str, ...], str]]:
     return [line for said in closing.entries(findings, places, ENGLISH) for line in said.lines]
 
 
@@ -99,9 +100,7 @@ def test_one_trouble_is_one_line(
 def test_causes_are_told_once_below_neighbours() -> None:
     other = replace(low(Gpu(0), 1), measurement="gemm_bf16")
     said = list(
-        closing.entries(
-            [low(Gpu(0), 1), low(Gpu(1), 1, basis="another"), other], NO_LOCATIONS, ENGLISH
-        )
+        closing.entries([low(Gpu(0), 1), low(Gpu(1), 1, basis="another"), other], NOWHERE, ENGLISH)
     )
     assert [len(one.lines) for one in said] == [2, 1]
     assert all(any(line.startswith("next: ") for line in one.below) for one in said)
@@ -133,7 +132,7 @@ def unread(component: Component, why: Unmeasured = Unmeasured.NOT_OFFERED) -> Fi
 
 def test_a_waiver_that_a_message_recommends_is_there_as_lines_to_paste(tmp_path: Path) -> None:
     (said,) = closing.entries(
-        [unread(Part("disk", name)) for name in ("sda", 'v"d')], NO_LOCATIONS, ENGLISH
+        [unread(Part("disk", name)) for name in ("sda", 'v"d')], NOWHERE, ENGLISH
     )
     file = tmp_path / "box.toml"
     file.write_text("\n".join(['schema = 1\nname = "box"', *said.waiver]), encoding="utf-8")
@@ -143,5 +142,5 @@ def test_a_waiver_that_a_message_recommends_is_there_as_lines_to_paste(tmp_path:
     )
     others = [unread(Part("disk", "sda"), why) for why in Unmeasured if why != "not_offered"]
     for finding in (*others, low(Gpu(0), 12)):
-        (said,) = closing.entries([finding], NO_LOCATIONS, ENGLISH)
+        (said,) = closing.entries([finding], NOWHERE, ENGLISH)
         assert said.waiver == (), "no message recommends one"

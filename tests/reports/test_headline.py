@@ -24,7 +24,7 @@ from acceptance.journal.run import Run
 from acceptance.notify import textfile
 from acceptance.reports import explanation, junit, languages, summary, verdict_json
 from acceptance.reports.explanation import Headline
-from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
+from acceptance.reports.locations import Location, Locations
 from acceptance.reports.page import overview_svg, render
 from acceptance.wording import words
 
@@ -99,7 +99,7 @@ ACCEPT = "rigproof accept"
             {"check": "watch.throttling"},  # that check is red
         ),
         (hot(), Locations({Gpu(0): Location(uuid="GPU-7")}), r"gpu0 \(GPU-7\) or .*", {}),
-        (hot(), NO_LOCATIONS, "gpu0 or .*", {}),
+        (hot(), Locations(), "gpu0 or .*", {}),
         (
             FALLEN,
             KERNEL,

@@ -25,7 +25,7 @@ from acceptance.core.record import Skipped as SkippedRecord
 from acceptance.journal.run import UnreadableRun
 from acceptance.reports import junit, summary
 from acceptance.reports.explanation import labelled_lines
-from acceptance.reports.locations import NO_LOCATIONS
+from acceptance.reports.locations import Locations
 from acceptance.reports.text import quoted_code
 from acceptance.wording import words
 
@@ -61,7 +61,7 @@ def test_a_run_with_every_outcome() -> None:
         *samples.LOOKED.splitlines(),
         *(
             quoted_code(f"{label}: {text}")
-            for label, text in labelled_lines(found.verdict.of_kind("fail")[0], NO_LOCATIONS)
+            for label, text in labelled_lines(found.verdict.of_kind("fail")[0], Locations())
         ),
     ]
     assert "\nnext: lspci -D -nn -d 10de:\n" in failure.text

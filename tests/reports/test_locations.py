@@ -6,7 +6,7 @@ from site_box import family
 from acceptance.core.parts import Component, Gpu, Pair, Part, parse
 from acceptance.core.plan import FamilyFile, SiteChecks
 from acceptance.machine.observation import decode
-from acceptance.reports.locations import NO_LOCATIONS, Location, Locations, kernel_names, locate
+from acceptance.reports.locations import Location, Locations, kernel_names, locate
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
@@ -62,9 +62,9 @@ BRIDGE = "0000:00:01.1"
             for inventory in ({}, UNREAD)
             for one in (Gpu(0), Part("dimm", "A1"), Part("disk", "sda"))
         ),
-        (NO_LOCATIONS, parse(BRIDGE), Location(address=BRIDGE)),
-        (NO_LOCATIONS, parse(f"{BRIDGE}; reboot"), Location()),
-        (NO_LOCATIONS, parse(f"{BRIDGE}\n"), Location()),
+        (Locations(), parse(BRIDGE), Location(address=BRIDGE)),
+        (Locations(), parse(f"{BRIDGE}; reboot"), Location()),
+        (Locations(), parse(f"{BRIDGE}\n"), Location()),
     ],
 )
 def test_each_component_has_its_place(

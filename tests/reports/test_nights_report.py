@@ -10,6 +10,7 @@ import pages
 import trend_reports
 from cases import each
 from hostile import TEXTS
+from msgspec import structs
 from thoroughness import some
 
 from acceptance.history import trend
@@ -25,7 +26,7 @@ def lines(found: TrendReport, *, one: bool = False) -> list[str]:
 def test_a_night_of_a_partial_run_says_so() -> None:
     found = trend_reports.machine()
     *others, last = found.shown
-    partial = dataclasses.replace(last, apart="partial")
+    partial = structs.replace(last, apart="partial")
     shown = lines(dataclasses.replace(found, shown=(*others, partial)))
     assert shown[2].startswith("20 PASS, 1 PASS (partial), 1 FAIL, ")
     assert shown[3] == "the last run: run-23: PASS (partial)"

@@ -32,7 +32,7 @@ from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, junit, languages, summary
 from acceptance.reports.lines import SafeOutput
-from acceptance.reports.locations import NO_LOCATIONS
+from acceptance.reports.locations import Locations
 from acceptance.reports.page import render
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
@@ -77,7 +77,7 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     run = samples.run(
         journals.bodies(made, {(one.measurement, one.component): 1.0 for one in (*dues, other)})
     )
-    lines = summary.finding_lines(run.verdict.of_kind("fail"), NO_LOCATIONS)
+    lines = summary.finding_lines(run.verdict.of_kind("fail"), Locations())
     told = [line.split(":")[0] for line in lines]
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
     shortened = [line for line in told if " on " in line or line == "next"]

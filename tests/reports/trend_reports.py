@@ -5,23 +5,51 @@ in which every text is hostile.
 from __future__ import annotations
 
 from acceptance import resources
+from acceptance.core.verdict import VerdictWord
 from acceptance.history import noise, trend
-from acceptance.history.trend import TrendNight, TrendPoint, TrendReport, TrendSeries
+from acceptance.history.night import Era, ExclusionReason, Night
+from acceptance.history.trend import TrendPoint, TrendReport, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {1: {"driver": "580.1", "load burn": "20 s"}, 2: {"driver": "590.2", "load burn": "30 s"}}
 NIGHTS = 24
 
 
-def nights(count: int = NIGHTS) -> tuple[TrendNight, ...]:
+def night(
+    run_id: str,
+    utc: str,
+    verdict: VerdictWord,
+    apart: ExclusionReason | None = None,
+    postponed: bool = False,
+) -> Night:
+    """A night without figures."""
+    return Night(
+        run_id=run_id,
+        machine_id="m",
+        utc=utc,
+        day=20454.0,
+        seconds=None,
+        profile="nightly",
+        scope="full",
+        verdict=verdict,
+        virtual=False,
+        postponed=postponed,
+        apart=apart,
+        era=Era(()),
+        series=(),
+        figures=(),
+    )
+
+
+def nights(count: int = NIGHTS) -> tuple[Night, ...]:
     """Nights in January, one of them a failure, one put off."""
-    told = {
+    told: dict[int, tuple[VerdictWord, ExclusionReason | None, bool]] = {
         3: ("FAIL", None, False),
         5: ("UNJUDGED", None, True),
         7: ("UNJUDGED", "interrupted", False),
     }
     return tuple(
-        TrendNight(
+        night(
             f"run-{number}",
             f"2026-01-{number % 28 + 1:02}T02:00:00.000Z",
             *told.get(number, ("PASS", None, False)),
@@ -72,7 +100,7 @@ def hostile(text: str) -> TrendReport:
         (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2,
     )
     row = trend.row(one, BOOK, virtual=False, facts={1: {text: text}})
-    night = TrendNight(text, text, "PASS", None, False)
+    last = night(text, text, "PASS")
     changes = ((1, ((text, None, text), (f"load {text}", text, None))),)
     made = trend.TrendRow(row.series, row.summary, changes, 2.0)
-    return TrendReport(text, 2, (night, night), (made,), (text,), text)
+    return TrendReport(text, 2, (last, last), (made,), (text,), text)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import get_args
 
+from acceptance.core.grouping import grouped
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.core.verdict import VerdictWord
@@ -183,10 +184,9 @@ def groups(report: FleetReport, language: Language) -> Iterator[tuple[str, list[
 
 def passes(rows: Iterable[Row], language: Language, most: int = NAMES) -> list[str]:
     """The machines that passed, by profile, machine file, and what the verdicts do not cover."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        if row.verdict == "PASS":
-            found.setdefault(words.message(row.proof, language), []).append(row.machine)
+    found = grouped(
+        (words.message(row.proof, language), row.machine) for row in rows if row.verdict == "PASS"
+    )
     return [
         language(
             "{label}: {text}",
@@ -280,14 +280,14 @@ def age(since: timedelta | None, language: Language) -> str:
 
 def changed(found: Changes, language: Language) -> Iterator[str]:
     """What changed, in sentences; the worst turn of verdicts first."""
-    for turn in found.verdicts:
-        yield _counted(f"{turn.was} -> {turn.now}", turn.machines, language)
+    yield from (
+        _counted(f"{turn.was} -> {turn.now}", turn.machines, language) for turn in found.verdicts
+    )
     if found.gone:
         yield language("no longer there: {machines}", machines=names(found.gone, language))
     if found.new:
         yield language("new: {machines}", machines=names(found.new, language))
-    for turn in found.facts:
-        yield _counted(fact(turn, language), turn.machines, language)
+    yield from (_counted(fact(turn, language), turn.machines, language) for turn in found.facts)
 
 
 def _counted(text: str, machines: Sequence[str], language: Language) -> str:

@@ -623,9 +623,12 @@ class _Maker:
             "needed": amount(needed, "tokens/s", _),
             "feed": amount(feed.value, "tokens/s", _),
         }
-        if value <= 1:
-            return _("keeps up: {needed} are needed, the disk feeds {feed}", **told), value
-        return _("does not keep up: {needed} are needed, the disk feeds {feed}", **told), value
+        text = (
+            _("keeps up: {needed} are needed, the disk feeds {feed}", **told)
+            if value <= 1
+            else _("does not keep up: {needed} are needed, the disk feeds {feed}", **told)
+        )
+        return text, value
 
     def _checkpoint_seconds(self) -> float | None:
         """Seconds of a checkpoint, as the load wrote it; else at the rate of writing in order."""

@@ -213,11 +213,6 @@ class Training:
         return self.batch.gpus * self.batch.machines
 
 
-def states_bytes(parameters: float, gpus: int) -> float:
-    """Weights, gradients and optimizer on each of so many GPUs, all of it sharded."""
-    return MIXED.on_each(3, gpus) * parameters
-
-
 def training(question: Question, gpus: int, memory: float | None) -> Training:
     """What is asked; on so many GPUs of a machine, with this memory each, where nothing else is."""
     batch = Batch(
@@ -233,7 +228,8 @@ def training(question: Question, gpus: int, memory: float | None) -> Training:
 
     def fits(parameters: float) -> bool:
         kept = formulas.checkpointed_bytes(model(parameters), context, batch.micro)
-        return states_bytes(parameters, batch.gpus * batch.machines) + kept <= (memory or 0.0)
+        states = MIXED.on_each(3, batch.gpus * batch.machines) * parameters  # all of it sharded
+        return states + kept <= (memory or 0.0)
 
     usual = next(filter(fits, SIZES), SIZES[-1]) if memory else UNKNOWN_MEMORY
     parameters = question.parameters or usual

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.dtype import burn_name, gemm_names
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.message import Message, Value
 from acceptance.core.parts import Component
@@ -136,11 +137,8 @@ def groups(
 
     `told` are identities shown elsewhere on the page, which are not repeated.
     """
-    found: dict[str, list[Judgement]] = {}
-    for one in check.judged:
-        found.setdefault(one.due.measurement, []).append(one)
-    for measurement, siblings in found.items():
-        yield _group(measurement, siblings, peaks, told, language)
+    found = grouped((one.due.measurement, one) for one in check.judged)
+    yield from (_group(name, siblings, peaks, told, language) for name, siblings in found.items())
 
 
 def mark(judged: Judgement) -> str:
@@ -281,10 +279,13 @@ def _alike(rows: Sequence[BarRow], language: Language) -> Iterator[BarRow]:
     If there are bars and the rows differ, none are merged: siblings stay beside each other in
     order.
     """
-    found: dict[object, list[BarRow]] = {}
-    for row in rows:
-        key = (row.value, row.limit, row.bar, row.waived, row.serial) if not row.mark else row.names
-        found.setdefault(key, []).append(row)
+    found = grouped(
+        (
+            (row.value, row.limit, row.bar, row.waived, row.serial) if not row.mark else row.names,
+            row,
+        )
+        for row in rows
+    )
     if len(found) > 1 and any(row.bar for row in rows):
         yield from rows
         return

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.finding import Finding
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, english
@@ -135,11 +136,11 @@ def cards(
 
 def _groups(findings: Iterable[Finding], places: Locations) -> Iterator[list[Finding]]:
     """The findings of each card."""
-    alike: dict[tuple[str, str, Component | None, Explanation | None], list[Finding]] = {}
-    for finding in findings:
-        lesson = explain(finding, places)
-        check = finding.check if lesson is None else ""
-        alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
+    lessons = ((one, explain(one, places)) for one in findings)
+    alike = grouped(
+        ((one.kind, one.check if lesson is None else "", one.component, lesson), one)
+        for one, lesson in lessons
+    )
     same: dict[object, list[Finding]] = {}
     for key, found in alike.items():
         said = (key[0], key[2], tuple((words.of(one), _note(one), one.quote) for one in found))
@@ -243,10 +244,11 @@ def _bases(
     language: Language,
 ) -> Iterator[tuple[str, str]]:
     """Each basis once, with the measurements whose limits have it; "" if all do."""
-    named: dict[str, list[str]] = {}
-    for finding in findings:
-        if (found := _judged(finding, judged)) is not None:
-            named.setdefault(summary.basis_text(found, language), []).append(found.due.measurement)
+    named = grouped(
+        (summary.basis_text(found, language), found.due.measurement)
+        for finding in findings
+        if (found := _judged(finding, judged)) is not None
+    )
     for basis, names in named.items():
         yield "" if len(named) == 1 else language.listed(dict.fromkeys(names)), basis
 

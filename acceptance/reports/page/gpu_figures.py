@@ -12,6 +12,7 @@ from statistics import median
 
 from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.evidence import Table
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component, Pair
@@ -173,9 +174,7 @@ def source(run: Run, sheets: Sequence[Sheet], seen: Timeline, language: Language
     """What the cards of a run are made of; `seen` are the samples of its GPUs."""
     due = gpus(run.inventory, run.plan.gpus or None)
     judged = list(pair_table.judged(run))
-    found: dict[tuple[str, Component], list[Judgement]] = {}
-    for one in judged:
-        found.setdefault((one.due.measurement, one.due.component), []).append(one)
+    found = grouped(((one.due.measurement, one.due.component), one) for one in judged)
     return Source(
         run,
         language,
@@ -435,7 +434,7 @@ def _results(source: Source, gpu: Gpu) -> Reading:
         one
         for (name, at), known in source.judged.items()
         if at == gpu.name or (isinstance(at, Pair) and at.first == gpu.name)
-        if counts_errors(name)
+        if MISCOMPARES in name or name in _ERRORS
         for one in known
     ]
     values = [one.value for one in due if one.value is not None]
@@ -446,8 +445,7 @@ def _results(source: Source, gpu: Gpu) -> Reading:
     wrong = sum(values)
     more = [_.ngettext("{n} comparison", "{n} comparisons", len(values))]
     if products := source.products.get(gpu.name):
-        count = f"{products:,.0f}"
-        more.append(_("{number} burn products", number=count))
+        more.append(_("{number} burn products", number=f"{products:,.0f}"))
     if len(values) < len(due):
         more.append(not_made(source, due))
     return Reading(label, errors(wrong, _), _(", ").join(more), mark)
@@ -489,8 +487,3 @@ def _products(run: Run) -> Iterator[tuple[Component, float]]:
 def errors(count: float, _: Language) -> str:
     """How many errors were found."""
     return _.ngettext("{n} error", "{n} errors", int(min(count, _MOST))) if count else _("no error")
-
-
-def counts_errors(measurement: str) -> bool:
-    """Whether a measurement counts wrong results."""
-    return MISCOMPARES in measurement or measurement in _ERRORS

@@ -42,8 +42,7 @@ def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
         if text:
             yield label, text
     yield from _modules(inventory.memory, _)
-    for one in inventory.disks or ():
-        yield _("disk {name}", name=one.name), disk(one, _)
+    yield from ((_("disk {name}", name=one.name), disk(one, _)) for one in inventory.disks or ())
     yield from _network(inventory, _)
 
 

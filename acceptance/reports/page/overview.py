@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
 from acceptance.core.parts import CPU, MACHINE, MEMORY, Component, Socket
@@ -150,21 +151,17 @@ def _lines(source: Source) -> Iterator[tuple[str, str]]:
         rates.append(_("{value} tested", value=quantity(tested, "GiB")))
     failures = ("stressapptest_errors", "memory_copy_miscompares", "memory_triad_miscompares")
     wrong = _errors_of(
-        source, (*failures, "burn_memory_errors", "memory_random_miscompares"), _ram(source)
+        source,
+        (*failures, "burn_memory_errors", "memory_random_miscompares"),
+        (MEMORY, *{at for _name, at in source.judged if isinstance(at, Socket)}),
     )
     if size := machine.memory(inventory):
         yield _("memory"), _joined(_, size, [*rates, *wrong])
-    alike: dict[str, list[Disk]] = {}
-    for disk in inventory.disks or ():
-        alike.setdefault(_disk(source, disk), []).append(disk)
+    alike = grouped((_disk(source, disk), disk) for disk in inventory.disks or ())
     for text, disks in alike.items():
         names = closing.names([disk.name for disk in disks], _)
         label = _("disks {names}", names=names) if len(disks) > 1 else _("disk {name}", name=names)
         yield label, text
-
-
-def _ram(source: Source) -> tuple[Component, ...]:
-    return MEMORY, *{at for _name, at in source.judged if isinstance(at, Socket)}
 
 
 def _errors_of(

@@ -139,20 +139,19 @@ def machine_as_found(page: PageRun) -> Content:
     language, inventory = page.language, page.run.inventory
     matrix = page.run.matrix
     values = {
-        "parts": [*machine.fittings(inventory, language), *_filesystems(page)],
+        "parts": [
+            *machine.fittings(inventory, language),
+            *(
+                (language("filesystem of {path}", path=one.path), storage.told(one, language))
+                for one in storage.scratches(page.run)
+            ),
+        ],
         "changed": [words.message(one, language) for one in page.run.verdict.changed],
         "gpus": list(machine.gpu_cards(inventory, language)),
         "picture": topology.picture(inventory, matrix, language),
         "ways": heat.way_matrix(matrix),
     }
     return Content(language("The machine as found"), values)
-
-
-def _filesystems(page: PageRun) -> Iterator[tuple[str, str]]:
-    """The filesystems that the run tested, as parts of the machine."""
-    for one in storage.scratches(page.run):
-        label = page.language("filesystem of {path}", path=one.path)
-        yield label, storage.told(one, page.language)
 
 
 def measurements(page: PageRun) -> Content:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from acceptance.core import regular_file
 from acceptance.core.evidence import Scratch, Table
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.core.verdict import Judgement
@@ -198,9 +199,7 @@ def _labels(language: Language) -> dict[str, str]:
 
 def _figures(due: Iterable[Judgement], language: Language) -> Iterator[Figure]:
     """A row for each measurement; of one of several checks, the worst."""
-    found: dict[str, list[Judgement]] = {}
-    for one in due:
-        found.setdefault(one.due.measurement, []).append(one)
+    found = grouped((one.due.measurement, one) for one in due)
     for name, label in _labels(language).items():
         if name in found:
             worst = min(found[name], key=_rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -199,16 +200,12 @@ def _switches(places: Mapping[str, PciPlace]) -> dict[str, str]:
 
     It is the nearest bridge that the device shares with another one.
     """
-    users: dict[str, list[str]] = {}
-    for place in places.values():
-        for bridge in place.bridges:
-            users.setdefault(bridge, []).append(place.address)
-    found = {}
-    for place in places.values():
-        common = [bridge for bridge in place.bridges if len(users[bridge]) > 1]
-        if common:
-            found[place.address] = one_line(common[-1], 16)
-    return found
+    users = Counter(bridge for place in places.values() for bridge in place.bridges)
+    shared = {
+        place.address: [bridge for bridge in place.bridges if users[bridge] > 1]
+        for place in places.values()
+    }
+    return {address: one_line(common[-1], 16) for address, common in shared.items() if common}
 
 
 def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:

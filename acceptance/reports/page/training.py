@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from acceptance.core.evidence import Table
+from acceptance.core.grouping import grouped
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.core.parts import Component
@@ -155,10 +156,9 @@ def _grouped(found: Sequence[Table]) -> Iterator[tuple[str, dict[tuple[str, ...]
 
     The judged shape of a layer comes from a load of its own, and stands among the others here.
     """
-    groups: dict[str, list[Row]] = {}
-    for table in found:
-        for row in _rows(table):
-            groups.setdefault(_TITLES.get(_cell(row[0]), _cell(row[0])), []).append(row)
+    groups = grouped(
+        (_TITLES.get(_cell(row[0]), _cell(row[0])), row) for table in found for row in _rows(table)
+    )
     for title, rows in groups.items():
         formats = list(dict.fromkeys(row[1] for row in rows))
         ordered = sorted(rows, key=lambda row: (formats.index(row[1]), *map(_place, row[2:_KEYS])))
@@ -172,10 +172,7 @@ def _place(cell: float | str) -> tuple[int, float]:
 
 def _merged(rows: Iterable[Row], keys: int) -> dict[tuple[str, ...], list[Row]]:
     """Rows with equal keys together, in the order of the first of each."""
-    found: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(map(_cell, row[:keys])), []).append(row[keys:])
-    return found
+    return grouped((tuple(map(_cell, row[:keys])), row[keys:]) for row in rows)
 
 
 def _grid(
@@ -331,23 +328,22 @@ def _digest(
 ) -> Digests:
     gpus = list(own)
     told = {"format": name, "steps": steps, "gpus": language.listed(gpus)}
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for gpu, kept in own.items():
-        groups.setdefault(kept, []).append(gpu)
+    groups = grouped((kept, gpu) for gpu, kept in own.items())
     if len(groups) == 1:
         weights = next(iter(groups))[-1]
-        if len(gpus) == 1:
-            text = language(
+        text = (
+            language(
                 "{format}, {steps} steps: {gpus} ended in weights {weights}",
                 **told,
                 weights=weights,
             )
-        else:
-            text = language(
+            if len(gpus) == 1
+            else language(
                 "{format}, {steps} steps: {gpus} ended in the same bits, weights {weights}",
                 **told,
                 weights=weights,
             )
+        )
         return Digests(text, bad=False)
     kinds = (language("losses"), language("gradients"), language("weights"))
     differ = [kind for place, kind in enumerate(kinds) if len({kept[place] for kept in groups}) > 1]
