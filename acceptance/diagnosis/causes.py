@@ -119,9 +119,9 @@ def _answer(condition: Condition, finding: Finding, found: Evidence) -> bool | N
     if condition.rule is not None:
         rule = RULES.get(condition.rule)  # a site's file may name one of another version
         return None if rule is None else rule(finding, found)
-    if condition.events:
-        return _event(condition, finding, found)
-    return _value(condition, finding, found)
+    return (
+        _event(condition, finding, found) if condition.events else _value(condition, finding, found)
+    )
 
 
 def _value(condition: Condition, finding: Finding, found: Evidence) -> bool | None:
@@ -162,9 +162,11 @@ def _on_side(one: Judgement, condition: Condition) -> bool | None:
         case "not zero":
             return value != 0
         case "failed" | "sound":
-            if one.waived or (limit is None and not failed):
-                return None
-            return failed == (condition.is_ == "failed")
+            return (
+                None
+                if one.waived or (limit is None and not failed)
+                else failed == (condition.is_ == "failed")
+            )
         case "low" if limit is not None and limit.low is not None and not one.waived:
             return value < limit.low
         case "high" if limit is not None and limit.high is not None and not one.waived:
@@ -200,9 +202,11 @@ def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | No
 
 def _concerns(event: Event, condition: Condition, finding: Finding, found: Evidence) -> bool:
     """Whether an event is of a part that the condition is about; one that names none is of any."""
-    if event.component is None:
-        return condition.of == "any"
-    return belongs(event.component, condition, finding, found)
+    return (
+        condition.of == "any"
+        if event.component is None
+        else belongs(event.component, condition, finding, found)
+    )
 
 
 def _named(event: Event) -> set[str]:
@@ -215,9 +219,11 @@ def _is_own(event: Event, finding: Finding, found: Evidence) -> bool:
 
 def _are_one(one: Component | None, other: Component | None, found: Evidence) -> bool:
     """Whether two are one part, which the kernel's messages call by its PCI function."""
-    if one is None or other is None:
-        return one is other
-    return _by_name(one, found) == _by_name(other, found)
+    return (
+        one is other
+        if one is None or other is None
+        else _by_name(one, found) == _by_name(other, found)
+    )
 
 
 def _log_was_read(found: Evidence) -> bool:

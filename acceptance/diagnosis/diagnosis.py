@@ -218,9 +218,11 @@ def right_moments(facts: Sequence[WrongResult]) -> tuple[float, ...]:
 
     Spread evenly; none where they are unknown.
     """
-    if not all(isinstance(one, Diagnosable) for one in facts):
-        return ()
-    return right_moments_of([one for one in facts if isinstance(one, WrongProduct)])
+    return (
+        right_moments_of([one for one in facts if isinstance(one, WrongProduct)])
+        if all(isinstance(one, Diagnosable) for one in facts)
+        else ()
+    )
 
 
 def _unclear(fact: WrongResult) -> Text:

@@ -486,9 +486,11 @@ class GpuHistory:
 
 def _samples_within(point: HistoryPoint, begin_s: float, end_s: float, period_s: float) -> float:
     """For how many samples a point stands between two moments; one with a span for its part."""
-    if point.span_s:
-        return max(min(point.boot_s, end_s) - max(point.began_s, begin_s), 0.0) / period_s
-    return float(begin_s <= point.boot_s <= end_s)
+    return (
+        max(min(point.boot_s, end_s) - max(point.began_s, begin_s), 0.0) / period_s
+        if point.span_s
+        else float(begin_s <= point.boot_s <= end_s)
+    )
 
 
 def _near(since_s: float, until_s: float, moments: Sequence[float]) -> bool:

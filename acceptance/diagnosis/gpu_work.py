@@ -275,9 +275,11 @@ def _share_in_use(point: HistoryPoint) -> float:
     """
     if point.values.get(IDLE, 0.0) >= thresholds().work.in_use:
         return 0.0
-    if point.span_s:
-        return min(1.0, max(0.0, point.values["utilisation"]))
-    return float(point.values["utilisation"] >= thresholds().work.in_use)
+    return (
+        min(1.0, max(0.0, point.values["utilisation"]))
+        if point.span_s
+        else float(point.values["utilisation"] >= thresholds().work.in_use)
+    )
 
 
 def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:

@@ -155,9 +155,11 @@ def _measured(pair: Pair, links: PairLinks, figures: _Figures, both: tuple[Gpu, 
 def _nvlink_gbs(first: Gpu, second: Gpu, links: PairLinks) -> float | None:
     speeds = [link.speed_gbs for gpu in (first, second) for link in gpu.links if link.active]
     told = [speed for speed in speeds if speed is not None]
-    if not links.nvlinks or not told or len(told) < len(speeds):
-        return None
-    return links.nvlinks * min(told)
+    return (
+        None
+        if not links.nvlinks or not told or len(told) < len(speeds)
+        else links.nvlinks * min(told)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,9 +237,11 @@ def _device(
 
 def _name(declared: DeclaredGpu, model: Sheet | None) -> str | None:
     """The name that NVML gives the card."""
-    if model is None or declared.model in model.nvml_names:
-        return declared.model
-    return model.nvml_names[0]
+    return (
+        declared.model
+        if model is None or declared.model in model.nvml_names
+        else model.nvml_names[0]
+    )
 
 
 def _traits(declared: DeclaredGpu, model: Sheet) -> GpuTraits:

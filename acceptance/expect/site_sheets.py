@@ -411,6 +411,8 @@ def _loosened(one: LooserLimit, components: Listed) -> Message:
 
 
 def _bounds(limit: Limit, kind: _Kind) -> Quantity | Range:
-    if kind == "ceiling" and limit.high is not None:
-        return Quantity(limit.high, limit.unit)
-    return Range(limit.unit, limit.low, limit.high)
+    return (
+        Quantity(limit.high, limit.unit)
+        if kind == "ceiling" and limit.high is not None
+        else Range(limit.unit, limit.low, limit.high)
+    )

@@ -101,9 +101,11 @@ def shows_link(port: NetworkLink, *, virtualised: bool) -> bool:
     A card of the chipset has none. In a virtual machine the current link must be known too: a
     function that was passed through may hide it.
     """
-    if virtualised:
-        return disk_link.share(pcie_link(port)) is not None
-    return port.max_pcie_width is not None or port.pcie_width is not None
+    return (
+        disk_link.share(pcie_link(port)) is not None
+        if virtualised
+        else port.max_pcie_width is not None or port.pcie_width is not None
+    )
 
 
 def link_share(port: NetworkLink) -> LinkShare | None:
@@ -211,9 +213,7 @@ def growth(
         return float(max(rose.values())), Message(
             english("network_counters_rose", "{counters}"), {"counters": Listed(grew)}
         )
-    if full:
-        return not_offered(Message("clauses", {"why": tuple(full)}))
-    return 0.0, None
+    return not_offered(Message("clauses", {"why": tuple(full)})) if full else (0.0, None)
 
 
 def _by_sender(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:

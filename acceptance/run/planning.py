@@ -382,9 +382,11 @@ def book(
     for families in (measurements.shipped(), of_site):
         if families is not None:
             defaults = defaults.under(limit_book.class_ceilings(families))
-    if declared is None or file is None:
-        return defaults
-    return defaults.after(overrides(declared, file, inventory))
+    return (
+        defaults
+        if declared is None or file is None
+        else defaults.after(overrides(declared, file, inventory))
+    )
 
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
@@ -400,9 +402,11 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 
 def test_share(declared: Machine | None) -> float:
     """The share of the free RAM that the memory test fills where no profile limits it."""
-    if declared is None or declared.memory.test_share is None:
-        return TEST_SHARE
-    return declared.memory.test_share
+    return (
+        TEST_SHARE
+        if declared is None or declared.memory.test_share is None
+        else declared.memory.test_share
+    )
 
 
 def memory_untested(
@@ -890,9 +894,11 @@ def _as_declared(inputs: Inputs) -> Observation:
     """The machine that the file declares, with its folders where a selected check needs one."""
     assert inputs.declared is not None
     found = declared_machine(inputs.declared, inputs.sheets, inputs.options.profile)
-    if scratch.due([check.id for check in inputs.checks], inputs.options.only):
-        return found
-    return replace(found, scratches=())
+    return (
+        found
+        if scratch.due([check.id for check in inputs.checks], inputs.options.only)
+        else replace(found, scratches=())
+    )
 
 
 def _as_observed(inputs: Inputs, inventory: Inventory) -> Observation:

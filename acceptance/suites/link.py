@@ -180,9 +180,11 @@ def _take(
 
 def _notes(again: Again | None, measurement: str, check: Check) -> dict[Component, Text | None]:
     """The note of a second time at the components of the measurement that it was for."""
-    if again is None or again.measurement != measurement:
-        return {}
-    return dict.fromkeys(check.components(measurement), again.note)
+    return (
+        {}
+        if again is None or again.measurement != measurement
+        else dict.fromkeys(check.components(measurement), again.note)
+    )
 
 
 def _run_and_take(
