@@ -15,6 +15,7 @@ from typing import Literal
 
 from acceptance.core.advice import Condition, LikelyCause, Side, Whose
 from acceptance.core.finding import Finding
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Value, english
 from acceptance.core.parts import (
     CPU,
@@ -77,12 +78,8 @@ NO_EVIDENCE = Evidence()
 
 def evidence(verdict: Verdict, functions: Mapping[Component, Component]) -> Evidence:
     """The evidence of a run."""
-    values: dict[str, list[Judgement]] = {}
-    events: list[Event] = []
-    for check in verdict.checks:
-        for one in check.judged:
-            values.setdefault(one.due.measurement, []).append(one)
-        events += check.events
+    values = grouped((one.due.measurement, one) for check in verdict.checks for one in check.judged)
+    events = [event for check in verdict.checks for event in check.events]
     # Those of no check are in the findings of the run alone, without their time.
     events += (_event_of(one) for one in verdict.findings if one.event and one.quote)
     events.sort(key=lambda one: (one.boot_s is None, one.boot_s or 0.0))

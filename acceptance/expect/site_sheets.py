@@ -14,6 +14,7 @@ from typing import Literal, NoReturn
 
 import msgspec
 
+from acceptance.core.grouping import grouped
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values, english
 from acceptance.core.parts import Component
@@ -358,10 +359,17 @@ def notes(limits: LimitSet, here: Collection[str]) -> Iterator[Message]:
             ),
             {"files": listed},
         )
-    same: dict[tuple[object, ...], list[LooserLimit]] = {}
-    for loose in limits.looser:
-        bounds = [(limit.low, limit.high) if limit else None for limit in (loose.own, loose.limit)]
-        same.setdefault((loose.measurement, loose.kind, *bounds), []).append(loose)
+    same = grouped(
+        (
+            (
+                loose.measurement,
+                loose.kind,
+                *((one.low, one.high) if one else None for one in (loose.own, loose.limit)),
+            ),
+            loose,
+        )
+        for loose in limits.looser
+    )
     for group in same.values():
         yield _loosened(group[0], Listed(tuple(str(loose.component) for loose in group)))
 

@@ -91,6 +91,7 @@ _DECIDE: dict[str, dict[str, str]] = {
             " incident session/live_evidence | fold_properties"
         ),
         "foreign_process": "foreign_process | fold",
+        "grouping": "grouping",
         "incident": "incident | verdict_excused session/live_evidence | fold_properties",
         "language": "language",
         "limit": "limit | judgement expect/limits",
