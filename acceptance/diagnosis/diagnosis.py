@@ -326,9 +326,11 @@ def _shape(told: str | None) -> Text:
 
 def _place(wrong: CopiedWord | WrongValue) -> Message:
     """A wrong element, row or word, and its value."""
-    values: Values = {}
-    if wrong.expected is not None:
-        values = {"got": flat(f"{wrong.got}"), "expected": flat(wrong.expected)}
+    values: Values = (
+        {}
+        if wrong.expected is None
+        else {"got": flat(f"{wrong.got}"), "expected": flat(wrong.expected)}
+    )
     if isinstance(wrong, CopiedWord):
         return Message(
             english("place_word", "word {word}[: {got} for {expected}]"),

@@ -331,9 +331,11 @@ def _pairs(
         pair = declared.get(frozenset((a, b)))
         path = pair.path if pair is not None else None
         joined = b in wired[a].to_gpus or min(wired[a].to_switches, wired[b].to_switches) > 0
-        peers = pair.p2p if pair is not None else None
-        if peers is None:
-            peers = _peers(models[a], models[b], joined=joined)
+        peers = (
+            _peers(models[a], models[b], joined=joined)
+            if pair is None or pair.p2p is None
+            else pair.p2p
+        )
         said = None if peers is None else "ok" if peers else "not-supported"
         on_bus = None if path is not None and path.startswith("NV") else path
         yield NvmlPair(a, b, on_bus, said, said, "ok" if joined else "not-supported")

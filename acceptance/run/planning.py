@@ -586,13 +586,14 @@ def power_notes(
     if declared is None or declared.psu.watts is None or file is None:
         return ()
     cards = {card.name: card.traits for card in gpus(inventory)}
-    limits: list[tuple[str | Message, float | None]] = []
-    for index in range(components.gpu_count(declared, inventory)):
-        traits = cards.get(parts.Gpu(index))
-        limits.append((str(parts.Gpu(index)), traits.power_limit_w if traits else None))
-    limits.append(
-        (Message(english("the_processors", "the processors")), declared.cpu.watts or cpu_limit_w)
-    )
+    every = map(parts.Gpu, range(components.gpu_count(declared, inventory)))
+    limits: list[tuple[str | Message, float | None]] = [
+        *(
+            (str(gpu), traits.power_limit_w if (traits := cards.get(gpu)) else None)
+            for gpu in every
+        ),
+        (Message(english("the_processors", "the processors")), declared.cpu.watts or cpu_limit_w),
+    ]
     told = [(what, watts) for what, watts in limits if watts is not None]
     unknown = tuple(what for what, watts in limits if watts is None)
     total = sum(watts for _, watts in told)
@@ -655,11 +656,14 @@ def channels_untold(declared: Machine | None, inventory: Inventory) -> list[Mess
     """Why the declared memory channels are not compared, where they are not."""
     if declared is None or declared.memory.channels is None or channels.channels(inventory):
         return []
-    why: Text = Message("virtual_machine")
-    if not inventory.cpu.virtualised:
-        why = inventory.memory.dimms_unread or Message(
+    why: Text = (
+        Message("virtual_machine")
+        if inventory.cpu.virtualised
+        else inventory.memory.dimms_unread
+        or Message(
             english("slots_without_channel", "the firmware does not name the channels of its slots")
         )
+    )
     return [
         Message(
             english(
