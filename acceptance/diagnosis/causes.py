@@ -15,6 +15,7 @@ from typing import Literal
 
 from acceptance.core.advice import Condition, LikelyCause, Side, Whose
 from acceptance.core.finding import Finding
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Value, english
 from acceptance.core.parts import (
     CPU,
@@ -77,12 +78,8 @@ NO_EVIDENCE = Evidence()
 
 def evidence(verdict: Verdict, functions: Mapping[Component, Component]) -> Evidence:
     """The evidence of a run."""
-    values: dict[str, list[Judgement]] = {}
-    events: list[Event] = []
-    for check in verdict.checks:
-        for one in check.judged:
-            values.setdefault(one.due.measurement, []).append(one)
-        events += check.events
+    values = grouped((one.due.measurement, one) for check in verdict.checks for one in check.judged)
+    events = [event for check in verdict.checks for event in check.events]
     # Those of no check are in the findings of the run alone, without their time.
     events += (_event_of(one) for one in verdict.findings if one.event and one.quote)
     events.sort(key=lambda one: (one.boot_s is None, one.boot_s or 0.0))
@@ -119,9 +116,9 @@ def _answer(condition: Condition, finding: Finding, found: Evidence) -> bool | N
     if condition.rule is not None:
         rule = RULES.get(condition.rule)  # a site's file may name one of another version
         return None if rule is None else rule(finding, found)
-    if condition.events:
-        return _event(condition, finding, found)
-    return _value(condition, finding, found)
+    return (
+        _event(condition, finding, found) if condition.events else _value(condition, finding, found)
+    )
 
 
 def _value(condition: Condition, finding: Finding, found: Evidence) -> bool | None:
@@ -162,9 +159,11 @@ def _on_side(one: Judgement, condition: Condition) -> bool | None:
         case "not zero":
             return value != 0
         case "failed" | "sound":
-            if one.waived or (limit is None and not failed):
-                return None
-            return failed == (condition.is_ == "failed")
+            return (
+                None
+                if one.waived or (limit is None and not failed)
+                else failed == (condition.is_ == "failed")
+            )
         case "low" if limit is not None and limit.low is not None and not one.waived:
             return value < limit.low
         case "high" if limit is not None and limit.high is not None and not one.waived:
@@ -200,9 +199,11 @@ def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | No
 
 def _concerns(event: Event, condition: Condition, finding: Finding, found: Evidence) -> bool:
     """Whether an event is of a part that the condition is about; one that names none is of any."""
-    if event.component is None:
-        return condition.of == "any"
-    return belongs(event.component, condition, finding, found)
+    return (
+        condition.of == "any"
+        if event.component is None
+        else belongs(event.component, condition, finding, found)
+    )
 
 
 def _named(event: Event) -> set[str]:
@@ -215,9 +216,11 @@ def _is_own(event: Event, finding: Finding, found: Evidence) -> bool:
 
 def _are_one(one: Component | None, other: Component | None, found: Evidence) -> bool:
     """Whether two are one part, which the kernel's messages call by its PCI function."""
-    if one is None or other is None:
-        return one is other
-    return _by_name(one, found) == _by_name(other, found)
+    return (
+        one is other
+        if one is None or other is None
+        else _by_name(one, found) == _by_name(other, found)
+    )
 
 
 def _log_was_read(found: Evidence) -> bool:

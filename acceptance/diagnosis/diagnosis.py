@@ -218,9 +218,11 @@ def right_moments(facts: Sequence[WrongResult]) -> tuple[float, ...]:
 
     Spread evenly; none where they are unknown.
     """
-    if not all(isinstance(one, Diagnosable) for one in facts):
-        return ()
-    return right_moments_of([one for one in facts if isinstance(one, WrongProduct)])
+    return (
+        right_moments_of([one for one in facts if isinstance(one, WrongProduct)])
+        if all(isinstance(one, Diagnosable) for one in facts)
+        else ()
+    )
 
 
 def _unclear(fact: WrongResult) -> Text:
@@ -324,9 +326,11 @@ def _shape(told: str | None) -> Text:
 
 def _place(wrong: CopiedWord | WrongValue) -> Message:
     """A wrong element, row or word, and its value."""
-    values: Values = {}
-    if wrong.expected is not None:
-        values = {"got": flat(f"{wrong.got}"), "expected": flat(wrong.expected)}
+    values: Values = (
+        {}
+        if wrong.expected is None
+        else {"got": flat(f"{wrong.got}"), "expected": flat(wrong.expected)}
+    )
     if isinstance(wrong, CopiedWord):
         return Message(
             english("place_word", "word {word}[: {got} for {expected}]"),

@@ -89,12 +89,13 @@ def suspects(runs: Runs, siblings: Siblings) -> tuple[Suspect, ...]:
 
     Where no bits have a majority, all GPUs with leading bits are suspects too.
     """
-    found: list[Suspect] = []
-    for model, group in _groups(runs, siblings):
-        if _unlike(model, group) is None:
-            for dtype in next(iter(group.values())).first:
-                found += _of_format(model, dtype, group)
-    return tuple(found)
+    return tuple(
+        suspect
+        for model, group in _groups(runs, siblings)
+        if _unlike(model, group) is None
+        for dtype in next(iter(group.values())).first
+        for suspect in _of_format(model, dtype, group)
+    )
 
 
 def _of_format(model: str, dtype: DigestFormat, group: Runs) -> list[Suspect]:

@@ -486,9 +486,11 @@ class GpuHistory:
 
 def _samples_within(point: HistoryPoint, begin_s: float, end_s: float, period_s: float) -> float:
     """For how many samples a point stands between two moments; one with a span for its part."""
-    if point.span_s:
-        return max(min(point.boot_s, end_s) - max(point.began_s, begin_s), 0.0) / period_s
-    return float(begin_s <= point.boot_s <= end_s)
+    return (
+        max(min(point.boot_s, end_s) - max(point.began_s, begin_s), 0.0) / period_s
+        if point.span_s
+        else float(begin_s <= point.boot_s <= end_s)
+    )
 
 
 def _near(since_s: float, until_s: float, moments: Sequence[float]) -> bool:
@@ -519,7 +521,7 @@ class Collector:
             # Rates for the live view are no readings of the watch: that they are in few samples, or
             # end when nobody looks on, is no sensor that fell silent.
             partly = self._left_out(body.component, body)
-            left_out = [*partly, *_shown_only(body)]
+            left_out = [*partly, *(name for name in sensor_range.THROUGHPUT if name in body.values)]
             values, low, high = (
                 one if one is None else self._packer.pack(_without(one, left_out))
                 for one in (body.values, body.low, body.high)
@@ -601,10 +603,6 @@ def _share_lost(within: Range, mean: float, least: float, most: float) -> float:
     elif low <= least < high < most:
         share = (mean - least) / (high - least)
     return share if 0.0 < share <= thresholds().sensor.missing else 1.0
-
-
-def _shown_only(sample: Sample) -> list[str]:
-    return [name for name in sensor_range.THROUGHPUT if name in sample.values]
 
 
 def _without(readings: Mapping[str, float], left_out: Sequence[str]) -> Mapping[str, float]:

@@ -56,17 +56,19 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     if limit_w is not None:
         power_s = _power_s(points, thresholds().work.power * limit_w)
         energy_s = _energy_s(points, thresholds().work.power * limit_w)
-    in_use = Message(english("use_not_told", "its use is not told"))
-    if use_s is not None:
-        in_use = Message(
-            english("in_use_for", "in use for {seconds} s"), {"seconds": f"{use_s:.1f}"}
-        )
-    energy = Message(english("energy_not_told", "its energy is not told"))
-    if energy_s is not None:
-        energy = Message(
+    in_use = (
+        Message(english("use_not_told", "its use is not told"))
+        if use_s is None
+        else Message(english("in_use_for", "in use for {seconds} s"), {"seconds": f"{use_s:.1f}"})
+    )
+    energy = (
+        Message(english("energy_not_told", "its energy is not told"))
+        if energy_s is None
+        else Message(
             english("energy_for", "by its energy counter for {seconds} s"),
             {"seconds": f"{energy_s:.1f}"},
         )
+    )
     power = _power_evidence(points, power_s, limit_w)
     return Work(use_s, power_s, energy_s, Listed((in_use, power, energy)))
 
@@ -275,9 +277,11 @@ def _share_in_use(point: HistoryPoint) -> float:
     """
     if point.values.get(IDLE, 0.0) >= thresholds().work.in_use:
         return 0.0
-    if point.span_s:
-        return min(1.0, max(0.0, point.values["utilisation"]))
-    return float(point.values["utilisation"] >= thresholds().work.in_use)
+    return (
+        min(1.0, max(0.0, point.values["utilisation"]))
+        if point.span_s
+        else float(point.values["utilisation"] >= thresholds().work.in_use)
+    )
 
 
 def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:

@@ -116,9 +116,7 @@ def _says(
 
     def rule(finding: Finding) -> bool | None:
         found = codes(finding.note)
-        if not found & known:
-            return None
-        return bool(found & wanted) and not found & beside
+        return bool(found & wanted) and not found & beside if found & known else None
 
     return rule
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Text, Values, english
 from acceptance.core.parts import Component, Pair
 from acceptance.core.verdict import Judgement
@@ -95,10 +96,7 @@ class _Figures:
 
     @classmethod
     def of(cls, judged: Iterable[Judgement]) -> _Figures:
-        found: dict[tuple[str, Component], list[Judgement]] = {}
-        for one in judged:
-            found.setdefault((one.due.measurement, one.due.component), []).append(one)
-        return cls(found)
+        return cls(grouped(((one.due.measurement, one.due.component), one) for one in judged))
 
     def value(self, measurement: str, component: Component) -> float | None:
         """The lowest value; None where none was measured."""
@@ -155,9 +153,9 @@ def _measured(pair: Pair, links: PairLinks, figures: _Figures, both: tuple[Gpu, 
 def _nvlink_gbs(first: Gpu, second: Gpu, links: PairLinks) -> float | None:
     speeds = [link.speed_gbs for gpu in (first, second) for link in gpu.links if link.active]
     told = [speed for speed in speeds if speed is not None]
-    if not links.nvlinks or not told or len(told) < len(speeds):
-        return None
-    return links.nvlinks * min(told)
+    return (
+        links.nvlinks * min(told) if links.nvlinks and told and len(told) == len(speeds) else None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Values, english, known, plural
 from acceptance.diagnosis.signature import (
     Cell,
@@ -395,9 +396,7 @@ def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:
     found: list[
         tuple[float, int, float]
     ] = []  # a moment, how many products follow, and the seconds from one to the next
-    laps: dict[int, list[WrongProduct]] = {}
-    for one in sorted(rings, key=lambda one: one.iteration):
-        laps.setdefault(one.lap, []).append(one)
+    laps = grouped((one.lap, one) for one in sorted(rings, key=lambda one: one.iteration))
     for lap, own in laps.items():
         steps = [
             (one, other, (other.made_s - one.made_s) / (other.iteration - one.iteration))

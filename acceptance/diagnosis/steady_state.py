@@ -206,7 +206,7 @@ class BurnTelemetry:
         says what it does.
         """
         points = self.history.points_with("temperature_c")
-        last_s = self._last_s()
+        last_s = min(self.seconds, max(LAST_S, self.seconds / 10))
         final_c = self._mean("temperature_c", self.end_s - last_s, self.end_s)
         out = [
             point.boot_s
@@ -227,9 +227,6 @@ class BurnTelemetry:
         if out and out[-1] > self.end_s - last_s:
             return SettleTime(self.seconds, self._moving(heat, final_c, last_s))
         return SettleTime(out[-1] - self.begin_s if out else 0.0, heat)
-
-    def _last_s(self) -> float:
-        return min(self.seconds, max(LAST_S, self.seconds / 10))
 
     def _moving(self, heat: Message, final_c: float, last_s: float) -> Message:
         """What an unsettled temperature does, compared with an equal time before the end."""

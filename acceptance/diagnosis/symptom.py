@@ -55,9 +55,11 @@ def symptom(finding: Finding) -> Symptom | None:
 
 def unproven_value(finding: Finding) -> Symptom | None:
     """The kind of symptom of a value that proves nothing of the hardware; None for any other."""
-    if _LOST in set(_codes(finding.values.get("text"))):
-        return "vanished"
-    return _PROVES_NOTHING.get(finding.code)
+    return (
+        "vanished"
+        if _LOST in set(_codes(finding.values.get("text")))
+        else _PROVES_NOTHING.get(finding.code)
+    )
 
 
 def _codes(*told: Value | None) -> Iterator[str]:

@@ -136,9 +136,7 @@ def _model_p2p(a: Gpu, b: Gpu, sheets: Sequence[Sheet]) -> ModelP2p | None:
     first, second = (
         sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in (a, b)
     )
-    if first is None or first is not second or first.doubt("p2p"):
-        return None
-    return first.p2p
+    return None if first is None or first is not second or first.doubt("p2p") else first.p2p
 
 
 def by_pair(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from acceptance.core import parts
 from acceptance.core.dtype import DTYPES, native_dtypes
 from acceptance.core.evidence import Scratch
+from acceptance.core.grouping import grouped
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message, english
 from acceptance.core.parts import (
@@ -365,13 +366,19 @@ def link_siblings(
 
     Equal copies are to be expected on equal links only.
     """
-    found: dict[str, tuple[Component, ...]] = {}
-    for one in gpu_limits.gpu_facts(gpus(inventory, names), machine):
-        generation, width = one.link_generation, one.link_width
-        if one.model is not None and generation is not None and width is not None:
-            key = f"{one.model} at generation {generation.value} x{width.value}"
-            found[key] = (*found.get(key, ()), one.name)
-    return found
+    return grouped(
+        (f"{model} at generation {generation} x{width}", name)
+        for name, (model, generation, width) in _links(machine, gpus(inventory, names)).items()
+    )
+
+
+def _links(machine: Machine | None, due: tuple[Gpu, ...]) -> dict[Component, tuple[str, int, int]]:
+    """Model, generation and width of the link that card and slot can form, where all are known."""
+    return {
+        one.name: (one.model, one.link_generation.value, one.link_width.value)
+        for one in gpu_limits.gpu_facts(due, machine)
+        if one.model is not None and one.link_generation is not None and one.link_width is not None
+    }
 
 
 def pair_siblings(
@@ -383,27 +390,24 @@ def pair_siblings(
     one kind: as many NVLinks, and the same way between them, with or without peer access.
     """
     due = gpus(inventory, names)
-    ends = {}
-    for one in gpu_limits.gpu_facts(due, machine):
-        generation, width = one.link_generation, one.link_width
-        if one.model is not None and generation is not None and width is not None:
-            ends[one.name] = one.model, generation.value, width.value
-    found: dict[object, tuple[Component, ...]] = {}
-    for a, b, pair in topology.pairs(inventory, due):
-        if a.name in ends and b.name in ends:
-            joined = topology.nvlinks(a, b), pair.path, pair.p2p_read, pair.p2p_write
-            key = tuple(sorted((ends[a.name], ends[b.name]))), joined
-            found[key] = (*found.get(key, ()), Pair(a.name, b.name))
+    ends = _links(machine, due)
+    found = grouped(
+        (
+            (
+                *sorted((ends[a.name], ends[b.name])),
+                *(topology.nvlinks(a, b), pair.path, pair.p2p_read, pair.p2p_write),
+            ),
+            Pair(a.name, b.name),
+        )
+        for a, b, pair in topology.pairs(inventory, due)
+        if a.name in ends and b.name in ends
+    )
     return tuple(group for group in found.values() if len(group) > 1)
 
 
 def of_one_model(gpus: Iterable[Gpu]) -> dict[str, tuple[Component, ...]]:
     """The names of these GPUs by model; a GPU of an unknown model is absent."""
-    models: dict[str, tuple[Component, ...]] = {}
-    for gpu in gpus:
-        if gpu.model is not None:
-            models[gpu.model] = (*models.get(gpu.model, ()), gpu.name)
-    return models
+    return grouped((gpu.model, gpu.name) for gpu in gpus if gpu.model is not None)
 
 
 def siblings(

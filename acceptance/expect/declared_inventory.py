@@ -237,9 +237,11 @@ def _device(
 
 def _name(declared: DeclaredGpu, model: Sheet | None) -> str | None:
     """The name that NVML gives the card."""
-    if model is None or declared.model in model.nvml_names:
-        return declared.model
-    return model.nvml_names[0]
+    return (
+        declared.model
+        if model is None or declared.model in model.nvml_names
+        else model.nvml_names[0]
+    )
 
 
 def _traits(declared: DeclaredGpu, model: Sheet) -> GpuTraits:
@@ -329,9 +331,11 @@ def _pairs(
         pair = declared.get(frozenset((a, b)))
         path = pair.path if pair is not None else None
         joined = b in wired[a].to_gpus or min(wired[a].to_switches, wired[b].to_switches) > 0
-        peers = pair.p2p if pair is not None else None
-        if peers is None:
-            peers = _peers(models[a], models[b], joined=joined)
+        peers = (
+            _peers(models[a], models[b], joined=joined)
+            if pair is None or pair.p2p is None
+            else pair.p2p
+        )
         said = None if peers is None else "ok" if peers else "not-supported"
         on_bus = None if path is not None and path.startswith("NV") else path
         yield NvmlPair(a, b, on_bus, said, said, "ok" if joined else "not-supported")

@@ -95,9 +95,11 @@ class DiskSheet(Strict, frozen=True):
         """The same with its derivation."""
         if self.sata_gbps is not None:
             return disk_link.most(SataLink(None, self.sata_gbps, None))
-        if self.pcie_gen is None or self.pcie_width is None:
-            return None
-        return pcie.data_rate(self.pcie_gen, self.pcie_width)
+        return (
+            None
+            if self.pcie_gen is None or self.pcie_width is None
+            else pcie.data_rate(self.pcie_gen, self.pcie_width)
+        )
 
 
 _Place = tuple[str | int, ...]

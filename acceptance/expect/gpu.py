@@ -262,9 +262,11 @@ class GpuFacts:
         """The link; None where generation and width are not both known."""
         generation, width = self.link_generation, self.link_width
         rate = pcie.data_rate(generation.value, width.value) if generation and width else None
-        if generation is None or width is None or rate is None:
-            return None
-        return Link(*rate, generation.told, width.told)
+        return (
+            None
+            if generation is None or width is None or rate is None
+            else Link(*rate, generation.told, width.told)
+        )
 
 
 def gpu_limits(

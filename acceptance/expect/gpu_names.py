@@ -34,10 +34,6 @@ def _squeezed(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold()).removeprefix("nvidia")
 
 
-def _is_extra(word: str) -> bool:
-    return word in _BRANDS | _EDITIONS or _BUILD.fullmatch(word) is not None
-
-
 def _spellings(word: str) -> str:
     """A pattern of the ways in which people write such a word."""
     if re.fullmatch(r"\d+gb", word):
@@ -64,7 +60,7 @@ def _made(
     name: str, nvml_names: tuple[str, ...], aliases: tuple[str, ...], gib: float, memory: str
 ) -> _Names:
     words = [word for one in (name, *nvml_names) for word in _WORD.findall(one.casefold())]
-    extra = {word for word in words if _is_extra(word)}
+    extra = {word for word in words if word in _BRANDS | _EDITIONS or _BUILD.fullmatch(word)}
     own = list(dict.fromkeys(word for word in words if word not in extra)) or [_squeezed(name)]
     number = next((word for word in own if re.search(r"\d", word)), own[0])
     more = {*extra, f"{gib:g}gb", memory.casefold(), "nvidia", "gpu"}

@@ -131,9 +131,11 @@ def class_defaults(families: Measurements) -> LimitBook:
 
 def class_ceilings(families: Measurements) -> Iterator[Override]:
     """What a value can be at best, of whatever has no nearer ceiling."""
-    for one in families.by_name.values():
-        if one.plausible is not None:
-            yield Override(one.name, CLASS_DEFAULT, one.plausible)
+    return (
+        Override(one.name, CLASS_DEFAULT, one.plausible)
+        for one in families.by_name.values()
+        if one.plausible is not None
+    )
 
 
 def exactly(value: float, unit: str, basis: Text) -> Limit:

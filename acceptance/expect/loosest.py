@@ -120,9 +120,11 @@ def plausible(unit: str, range_: Possible | None = None, basis: str | None = Non
     basis = basis or row.basis
     if row.impossible == "above":
         return Limit(unit, basis, high=(range_ or row.possible)[1])
-    if row.impossible == "below" and range_ is not None:
-        return Limit(unit, basis, low=range_[0])
-    return None
+    return (
+        Limit(unit, basis, low=range_[0])
+        if row.impossible == "below" and range_ is not None
+        else None
+    )
 
 
 def _amount(value: float, limit: Limit) -> str:

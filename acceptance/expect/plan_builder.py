@@ -173,9 +173,11 @@ def _lint_own(bounds: Mapping[str, Bounds], book: LimitBook) -> None:
 def _replaced(entry: Override, others: LimitBook) -> Iterator[Limit]:
     """The limits that would hold without this one, by any component that it is of."""
     same = [one for one in others.entries if one.measurement == entry.measurement]
-    names = {one.component: one for one in reversed(same)}  # the first of each applies
-    if entry.component is not None:
-        names = {entry.component: entry}
+    names = (
+        {one.component: one for one in reversed(same)}  # the first of each applies
+        if entry.component is None
+        else {entry.component: entry}
+    )
     for component, first in names.items():
         found = first if component is None else others.find(entry.measurement, component)
         if found is not None and found.limit is not None:
@@ -203,9 +205,11 @@ def _dropped(own: Override, before: Sequence[Limit]) -> str | None:
 def _loosened(entry: Override, before: Sequence[Limit], bounds: Bounds) -> Iterator[Problem | None]:
     """What is looser than the family allows; a declared fact is exact, or has a floor."""
     assert entry.limit is not None
-    limit = entry.limit
-    if not entry.own:
-        limit = Limit(limit.unit, limit.basis, low=limit.low)
+    limit = (
+        entry.limit
+        if entry.own
+        else Limit(entry.limit.unit, entry.limit.basis, low=entry.limit.low)
+    )
     yield loosest.beyond(limit, bounds) if entry.own and not before else None
     for one in before:
         yield loosest.looser(entry.measurement, limit, one, bounds)

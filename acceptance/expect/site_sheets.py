@@ -14,6 +14,7 @@ from typing import Literal, NoReturn
 
 import msgspec
 
+from acceptance.core.grouping import grouped
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Quantity, Range, UserError, Values, english
 from acceptance.core.parts import Component
@@ -358,10 +359,17 @@ def notes(limits: LimitSet, here: Collection[str]) -> Iterator[Message]:
             ),
             {"files": listed},
         )
-    same: dict[tuple[object, ...], list[LooserLimit]] = {}
-    for loose in limits.looser:
-        bounds = [(limit.low, limit.high) if limit else None for limit in (loose.own, loose.limit)]
-        same.setdefault((loose.measurement, loose.kind, *bounds), []).append(loose)
+    same = grouped(
+        (
+            (
+                loose.measurement,
+                loose.kind,
+                *((one.low, one.high) if one else None for one in (loose.own, loose.limit)),
+            ),
+            loose,
+        )
+        for loose in limits.looser
+    )
     for group in same.values():
         yield _loosened(group[0], Listed(tuple(str(loose.component) for loose in group)))
 
@@ -411,6 +419,8 @@ def _loosened(one: LooserLimit, components: Listed) -> Message:
 
 
 def _bounds(limit: Limit, kind: _Kind) -> Quantity | Range:
-    if kind == "ceiling" and limit.high is not None:
-        return Quantity(limit.high, limit.unit)
-    return Range(limit.unit, limit.low, limit.high)
+    return (
+        Quantity(limit.high, limit.unit)
+        if kind == "ceiling" and limit.high is not None
+        else Range(limit.unit, limit.low, limit.high)
+    )

@@ -72,9 +72,11 @@ def most(link: PcieLink | SataLink) -> tuple[float, Message] | None:
             english("disk_sata_rate", "{speed} Gbit/s x 8/10 / 8"), {"speed": f"{gbps:g}"}
         )
     generation, lanes = _pcie_most(link)
-    if generation is None or lanes is None:
-        return None
-    return pcie.data_rate(generation.value, lanes.value)
+    return (
+        None
+        if generation is None or lanes is None
+        else pcie.data_rate(generation.value, lanes.value)
+    )
 
 
 def share(link: PcieLink | SataLink) -> LinkShare | None:

@@ -325,9 +325,11 @@ class Memory:
         """What a program could allocate now; half of the total where the kernel (before 3.14) does
         not report it. Raises ValueError where the total is not known either.
         """
-        if self.available_bytes is not None:
-            return self.available_bytes
-        return known(self.total_bytes) // 2
+        return (
+            self.available_bytes
+            if self.available_bytes is not None
+            else known(self.total_bytes) // 2
+        )
 
     def beside_gpus(self, planned_gib: float, gpus: int) -> float:
         """GiB of RAM that a test may fill while so many GPUs are loaded.

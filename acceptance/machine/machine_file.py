@@ -259,9 +259,7 @@ class Machine(Strict, frozen=True):
 
     def gpu_count(self) -> int | None:
         """How many GPUs are declared, or None when the file does not say it."""
-        if self.gpus is None and self.gpu:
-            return sum(gpu.count for gpu in self.gpu)
-        return self.gpus
+        return sum(gpu.count for gpu in self.gpu) if self.gpus is None and self.gpu else self.gpus
 
 
 def _error(file: Path, line: int | None, sentence: str) -> UserError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Gap, Listed, Message, Values, english, not_offered
 from acceptance.core.parts import Component
 from acceptance.machine import disk_link, topology
@@ -101,9 +102,11 @@ def shows_link(port: NetworkLink, *, virtualised: bool) -> bool:
     A card of the chipset has none. In a virtual machine the current link must be known too: a
     function that was passed through may hide it.
     """
-    if virtualised:
-        return disk_link.share(pcie_link(port)) is not None
-    return port.max_pcie_width is not None or port.pcie_width is not None
+    return (
+        disk_link.share(pcie_link(port)) is not None
+        if virtualised
+        else port.max_pcie_width is not None or port.pcie_width is not None
+    )
 
 
 def link_share(port: NetworkLink) -> LinkShare | None:
@@ -128,13 +131,16 @@ def equal_ports(
     named = {
         link.pci_address for link in links if link.kind == "infiniband" and link.name in declared
     }
-    groups: dict[tuple[str, str | None], list[Component]] = {}
-    for port in ports(links):
-        own = port.name in declared or (port.kind == "infiniband" and port.pci_address in named)
-        if rated(port) and port.device_id is not None and not own:
-            groups.setdefault((port.device_id, port.kind), []).append(port.component)
+    groups = grouped(
+        ((port.device_id, port.kind), port.component)
+        for port in ports(links)
+        if rated(port)
+        and port.device_id is not None
+        and port.name not in declared
+        and not (port.kind == "infiniband" and port.pci_address in named)
+    )
     return tuple(
-        tuple(group)
+        group
         for (_, kind), group in groups.items()
         if len(group) >= (2 if kind == "infiniband" else _LEAST_EQUAL)
     )
@@ -211,9 +217,7 @@ def growth(
         return float(max(rose.values())), Message(
             english("network_counters_rose", "{counters}"), {"counters": Listed(grew)}
         )
-    if full:
-        return not_offered(Message("clauses", {"why": tuple(full)}))
-    return 0.0, None
+    return not_offered(Message("clauses", {"why": tuple(full)})) if full else (0.0, None)
 
 
 def _by_sender(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:
@@ -230,9 +234,9 @@ def nearest(inventory: Inventory, gpu: Gpu) -> tuple[str, tuple[NetworkLink, ...
     places = inventory.places
     if gpu.pci_address not in places:
         return None
-    found: dict[str, list[NetworkLink]] = {}
-    for address, port in cards(inventory.links or ()).items():
-        if address in places:
-            path = topology.path(places[gpu.pci_address], places[address])
-            found.setdefault(path, []).append(port)
-    return next(((path, tuple(found[path])) for path in PATHS if path in found), None)
+    found = grouped(
+        (topology.path(places[gpu.pci_address], places[address]), port)
+        for address, port in cards(inventory.links or ()).items()
+        if address in places
+    )
+    return next(((path, found[path]) for path in PATHS if path in found), None)

@@ -55,7 +55,6 @@ _NETWORK = frozenset(
 _IMAGES = frozenset({"squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs"})
 # What a machine file names in `allow`, by the class of kinds that it allows.
 _CLASSES = (("tmpfs", _RAM), ("overlay", _OVERLAY), ("network", _NETWORK))
-ALLOWABLE = tuple(name for name, _ in _CLASSES)
 
 
 # Our own folder in the user's one, and in it the folder of what is kept for the nights.

@@ -87,9 +87,11 @@ def unknown(shape: type[Any], path: Sequence[Key], value: Any) -> str | None:
             others.setdefault(key, []).append(
                 f"in {_header(where, of)}" if where and of else "before the first table"
             )
-    if near := nearest(str(name), others, likeness=_ELSEWHERE):
-        return f"did you mean {near[0]} {' or '.join(others[near[0]])}?"
-    return None
+    return (
+        f"did you mean {near[0]} {' or '.join(others[near[0]])}?"
+        if (near := nearest(str(name), others, likeness=_ELSEWHERE))
+        else None
+    )
 
 
 def choices(shape: type[Any], path: Sequence[Key]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.grouping import grouped
 from acceptance.core.parts import GPUS, Component
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, NvmlPair, PciPlace
@@ -147,9 +148,11 @@ def _of_gpus(inventory: Inventory, due: Sequence[Gpu]) -> dict[tuple[str, str], 
 def pairs(inventory: Inventory, due: Sequence[Gpu]) -> Iterator[tuple[Gpu, Gpu, NvmlPair]]:
     """Every ordered pair of these GPUs that NVML reports."""
     known = {gpu.nvml_index: gpu for gpu in due if gpu.nvml_index is not None}
-    for pair in inventory.nvml.pairs:
-        if pair.a in known and pair.b in known:
-            yield known[pair.a], known[pair.b], pair
+    return (
+        (known[pair.a], known[pair.b], pair)
+        for pair in inventory.nvml.pairs
+        if pair.a in known and pair.b in known
+    )
 
 
 def host_link_groups(inventory: Inventory, due: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], ...]:
@@ -159,11 +162,8 @@ def host_link_groups(inventory: Inventory, due: Sequence[Gpu]) -> tuple[tuple[Gp
     VMs, all GPUs are one group.
     """
     nodes = _nodes({str(gpu.name): gpu.pci_address for gpu in due}, inventory.places, due)
-    groups: dict[int | None, list[Gpu]] = {}
-    for gpu in due:
-        node = nodes[str(gpu.name)] if len(nodes) == len(due) else None
-        groups.setdefault(node, []).append(gpu)
-    return tuple(map(tuple, groups.values()))
+    groups = grouped((nodes[str(gpu.name)] if len(nodes) == len(due) else None, gpu) for gpu in due)
+    return tuple(groups.values())
 
 
 def host_turns(inventory: Inventory, due: Sequence[Gpu]) -> int:

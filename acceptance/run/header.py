@@ -91,9 +91,11 @@ def last_selftest(out: Path, package_digest: str, machine_id: str) -> Message:
             ),
             known(path=str(path), reason=reason),
         )
-    if (record.package_digest, record.machine_id) != (package_digest, machine_id):
-        return Message("selftest_never", {"last": record.utc})
-    return record.score
+    return (
+        Message("selftest_never", {"last": record.utc})
+        if (record.package_digest, record.machine_id) != (package_digest, machine_id)
+        else record.score
+    )
 
 
 def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> Iterator[AnyBody]:

@@ -126,9 +126,11 @@ class RunClock:
 
     def now_s(self) -> float:
         """The moment that is played."""
-        if self._speed is None:
-            return self._reached_s
-        return (self._now_s() - self._began_s) * self._speed
+        return (
+            self._reached_s
+            if self._speed is None
+            else (self._now_s() - self._began_s) * self._speed
+        )
 
     def wait_until(self, moment_s: float) -> None:
         """Wait for a moment of the run."""

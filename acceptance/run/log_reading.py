@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file, repeat
 from acceptance.core.evidence import Scratch, ToolRan
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Text, english
 from acceptance.core.record import CheckEnded, Entry, Measured, Stopped
 from acceptance.journal.run import Run
@@ -66,9 +67,7 @@ def read_again(run: Run) -> LogReading:
     differences: list[Message] = []
     # A repeat runs checks again: its values are its own logs'.
     for entries in filter(None, repeat.split_repeat(run.entries)):
-        by_check: dict[str | None, list[Entry]] = {}
-        for one in entries:
-            by_check.setdefault(getattr(one.body, "check", None), []).append(one)
+        by_check = grouped((getattr(one.body, "check", None), one) for one in entries)
         measured += len(_RecordedCheck(entries, (), ()).journal)
         recorded = {
             one.id: _recorded_check(run.folder, by_check.get(one.id, ())) for one in run.plan.checks
@@ -195,7 +194,7 @@ def _check(
     journalled, logged = _by_figure(recorded.journal), _by_figure(reading.measured)
     compared = sum(len(values) for figure, values in journalled.items() if figure in logged)
     for figure in dict.fromkeys((*journalled, *logged)):
-        ours, theirs = journalled.get(figure, []), logged.get(figure, [])
+        ours, theirs = journalled.get(figure, ()), logged.get(figure, ())
         # After a trouble the log tells less, and of a check that proved nothing the journal does.
         due = (theirs or reading.trouble is None) and (ours or {"pass", "fail"} & recorded.outcomes)
         if due and figure not in reading.of_machine:
@@ -226,12 +225,10 @@ def _tool(done: ProgramResult) -> Tool | None:
     return next((tool for tool in TOOLS if tool.name in names), None)
 
 
-def _by_figure(measured: Sequence[Measured]) -> dict[Figure, list[float]]:
-    found: dict[Figure, list[float]] = {}
-    for one in measured:
-        if one.value is not None:
-            found.setdefault((one.measurement, one.component), []).append(one.value)
-    return found
+def _by_figure(measured: Sequence[Measured]) -> dict[Figure, tuple[float, ...]]:
+    return grouped(
+        ((one.measurement, one.component), one.value) for one in measured if one.value is not None
+    )
 
 
 def _differences(

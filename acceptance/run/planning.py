@@ -382,9 +382,11 @@ def book(
     for families in (measurements.shipped(), of_site):
         if families is not None:
             defaults = defaults.under(limit_book.class_ceilings(families))
-    if declared is None or file is None:
-        return defaults
-    return defaults.after(overrides(declared, file, inventory))
+    return (
+        defaults
+        if declared is None or file is None
+        else defaults.after(overrides(declared, file, inventory))
+    )
 
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
@@ -400,9 +402,11 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 
 def test_share(declared: Machine | None) -> float:
     """The share of the free RAM that the memory test fills where no profile limits it."""
-    if declared is None or declared.memory.test_share is None:
-        return TEST_SHARE
-    return declared.memory.test_share
+    return (
+        TEST_SHARE
+        if declared is None or declared.memory.test_share is None
+        else declared.memory.test_share
+    )
 
 
 def memory_untested(
@@ -582,13 +586,14 @@ def power_notes(
     if declared is None or declared.psu.watts is None or file is None:
         return ()
     cards = {card.name: card.traits for card in gpus(inventory)}
-    limits: list[tuple[str | Message, float | None]] = []
-    for index in range(components.gpu_count(declared, inventory)):
-        traits = cards.get(parts.Gpu(index))
-        limits.append((str(parts.Gpu(index)), traits.power_limit_w if traits else None))
-    limits.append(
-        (Message(english("the_processors", "the processors")), declared.cpu.watts or cpu_limit_w)
-    )
+    every = map(parts.Gpu, range(components.gpu_count(declared, inventory)))
+    limits: list[tuple[str | Message, float | None]] = [
+        *(
+            (str(gpu), traits.power_limit_w if (traits := cards.get(gpu)) else None)
+            for gpu in every
+        ),
+        (Message(english("the_processors", "the processors")), declared.cpu.watts or cpu_limit_w),
+    ]
     told = [(what, watts) for what, watts in limits if watts is not None]
     unknown = tuple(what for what, watts in limits if watts is None)
     total = sum(watts for _, watts in told)
@@ -651,11 +656,14 @@ def channels_untold(declared: Machine | None, inventory: Inventory) -> list[Mess
     """Why the declared memory channels are not compared, where they are not."""
     if declared is None or declared.memory.channels is None or channels.channels(inventory):
         return []
-    why: Text = Message("virtual_machine")
-    if not inventory.cpu.virtualised:
-        why = inventory.memory.dimms_unread or Message(
+    why: Text = (
+        Message("virtual_machine")
+        if inventory.cpu.virtualised
+        else inventory.memory.dimms_unread
+        or Message(
             english("slots_without_channel", "the firmware does not name the channels of its slots")
         )
+    )
     return [
         Message(
             english(
@@ -890,9 +898,11 @@ def _as_declared(inputs: Inputs) -> Observation:
     """The machine that the file declares, with its folders where a selected check needs one."""
     assert inputs.declared is not None
     found = declared_machine(inputs.declared, inputs.sheets, inputs.options.profile)
-    if scratch.due([check.id for check in inputs.checks], inputs.options.only):
-        return found
-    return replace(found, scratches=())
+    return (
+        found
+        if scratch.due([check.id for check in inputs.checks], inputs.options.only)
+        else replace(found, scratches=())
+    )
 
 
 def _as_observed(inputs: Inputs, inventory: Inventory) -> Observation:

@@ -91,9 +91,11 @@ def _essence(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _word(word: str) -> str:
-    if word.startswith("/") and not word.startswith("/dev/"):
-        return Path(word).name
-    return _AMOUNT.sub("", word)
+    return (
+        Path(word).name
+        if word.startswith("/") and not word.startswith("/dev/")
+        else _AMOUNT.sub("", word)
+    )
 
 
 class RecordedPrograms(Programs):

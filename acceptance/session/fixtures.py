@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
+from acceptance.core.grouping import grouped
 from acceptance.core.message import Listed, Message, Text, after_fault, english
 from acceptance.core.parts import CPU, GPUS, Component, parse
 from acceptance.core.parts import Gpu as GpuName
@@ -272,7 +273,6 @@ class SessionFixtures:
     @pytest.fixture
     def telemetry(self) -> Mapping[str, Series]:
         """The samples of the machine's own sensors since the run began, by reading."""
-        points: dict[str, list[tuple[float, float]]] = {}
         segment = self.run_dir / reader.TELEMETRY
         if not segment.is_file():
             raise journal_segment.JournalError(
@@ -282,14 +282,14 @@ class SessionFixtures:
                 ),
                 path=str(segment),
             )
-        for entry in reader.Tail(segment).each():
-            if isinstance(entry.body, Sample) and entry.body.component is None:
-                for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
-                    for name, value in readings.items():
-                        points.setdefault(name, []).append((entry.boot_s, value))
-        return {
-            name: Series(name, CPU, UNITS[name], tuple(found)) for name, found in points.items()
-        }
+        points = grouped(
+            (name, (entry.boot_s, value))
+            for entry in reader.Tail(segment).each()
+            if isinstance(entry.body, Sample) and entry.body.component is None
+            for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {})
+            for name, value in readings.items()
+        )
+        return {name: Series(name, CPU, UNITS[name], found) for name, found in points.items()}
 
     @pytest.fixture
     def gpu_history(
@@ -473,15 +473,10 @@ class SessionFixtures:
         plan, session = self.context.plan, self.context.session
         assert plan is not None
         assert session is not None
-        measured: dict[str, list[Measured]] = {}
-        skips: dict[str, list[Skipped]] = {}
         before = earlier_sessions(session)
-        for name in before:
-            for entry in self._segment(name):
-                if isinstance(entry.body, Measured):
-                    measured.setdefault(entry.body.check, []).append(entry.body)
-                elif isinstance(entry.body, Skipped):
-                    skips.setdefault(entry.body.check, []).append(entry.body)
+        bodies = [entry.body for name in before for entry in self._segment(name)]
+        measured = grouped((one.check, one) for one in bodies if isinstance(one, Measured))
+        skips = grouped((one.check, one) for one in bodies if isinstance(one, Skipped))
         return tuple(
             one
             for check in plan.checks

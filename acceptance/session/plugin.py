@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 
 from acceptance.core.evidence import AnyBody
-from acceptance.core.message import Coded, Gap, Listed, Message, Text, Texts, Unmeasured, english
+from acceptance.core.message import Coded, Gap, Listed, Message, Texts, Unmeasured, english
 from acceptance.core.plan import segment_of
 from acceptance.core.record import (
     CheckEnded,
@@ -292,10 +292,8 @@ class _Session:
 
 def _lines(texts: Sequence[Texts]) -> Texts:
     """What the phases of a check say; an empty text where they say nothing."""
-    flat: list[Text] = []
-    for one in texts:
-        flat += one if isinstance(one, tuple) else [one]
-    return flat[0] if len(flat) == 1 else tuple(flat) or ""
+    flat = tuple(text for one in texts for text in (one if isinstance(one, tuple) else (one,)))
+    return flat[0] if len(flat) == 1 else flat or ""
 
 
 def sentence(error: BaseException) -> Texts:

@@ -73,9 +73,10 @@ class SiteCheck(Check):
             raise ValueError(f"{measurement} is due of {names}: give a value for each by its name")
         else:
             given = {one.component: readings for one in due}
-        values: dict[Component, float] = {}
-        for component, value in given.items():
-            values[component] = _number(value, f"{measurement} of {component}")
+        values = {
+            component: _number(value, f"{measurement} of {component}")
+            for component, value in given.items()
+        }
         notes: dict[Component, Text | None] = dict.fromkeys(values, note)
         super().__call__(measurement, values, notes=notes)
 

@@ -294,9 +294,11 @@ def test_memory_health(
 
 
 def _pages(counters: GpuCounters) -> int | None:
-    if counters.retired_single is None or counters.retired_double is None:
-        return None
-    return counters.retired_single + counters.retired_double
+    return (
+        None
+        if counters.retired_single is None or counters.retired_double is None
+        else counters.retired_single + counters.retired_double
+    )
 
 
 _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {

@@ -75,12 +75,14 @@ def test_since_boot(
     for event in {(one.kind, one.code, one.component): one for one in of_tested}.values():
         report_event(event.to_record(None))
     warned = _lines(one for one in mild if one not in of_tested)
-    since = Message(english("log_empty", "the log is empty"))
-    if found:
-        since = Message(
+    since = (
+        Message(
             english("messages_since", "messages since {seconds} s after boot"),
             {"seconds": f"{found[0].seconds_since_boot:.0f}"},
         )
+        if found
+        else Message(english("log_empty", "the log is empty"))
+    )
     note = Message("note", {"text": (since, *seen[:3], *warned[:3])})
     check.single("kernel_faults_before", SYSTEM, len(seen), note=note)
 

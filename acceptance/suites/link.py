@@ -180,9 +180,11 @@ def _take(
 
 def _notes(again: Again | None, measurement: str, check: Check) -> dict[Component, Text | None]:
     """The note of a second time at the components of the measurement that it was for."""
-    if again is None or again.measurement != measurement:
-        return {}
-    return dict.fromkeys(check.components(measurement), again.note)
+    return (
+        {}
+        if again is None or again.measurement != measurement
+        else dict.fromkeys(check.components(measurement), again.note)
+    )
 
 
 def _run_and_take(
@@ -219,9 +221,11 @@ def _unusual(
     outside: list[Again] = []
     for due in chain.from_iterable(map(check.due, (*ratios, *names))):
         own = values.get(due.measurement, {}).get(due.component)
-        value = own
-        if due.siblings is not None:
-            value = due.siblings.ratio(due.component, values[due.siblings.of])
+        value = (
+            own
+            if due.siblings is None
+            else due.siblings.ratio(due.component, values[due.siblings.of])
+        )
         if value is None or due.limit is None or due.limit.grade(value) == "pass":
             continue
         found = outside if own is not None else behind

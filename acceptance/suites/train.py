@@ -244,9 +244,11 @@ def _parallel(loads: Loads, gpus: tuple[Gpu, ...], ask: parallel.Ask, check: Che
 
     def note(_gpus: Component, wrong: Sequence[WrongResult]) -> Text:
         first = wrong[0]
-        if not isinstance(first, WrongTraining):
-            return in_words(first)
-        return in_words(first, {"component": str(place.named(first.component))})
+        return (
+            in_words(first, {"component": str(place.named(first.component))})
+            if isinstance(first, WrongTraining)
+            else in_words(first)
+        )
 
     check.all(loads.run(lambda _: ask, on=[place]), note=note)
 

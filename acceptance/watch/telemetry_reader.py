@@ -61,7 +61,7 @@ class GpuTelemetry:
         near = [
             point
             for point in points[max(0, place - 1) : place + 1]
-            if _away_s(point, boot_s) <= _reach_s(point)
+            if _away_s(point, boot_s) <= (NEAR_SPAN_S if point.span_s else NEAR_S)
         ]
         if not near:
             return None
@@ -79,7 +79,3 @@ class GpuTelemetry:
 def _away_s(point: HistoryPoint, boot_s: float) -> float:
     """Distance in seconds between a moment and the time that a point covers."""
     return max(point.began_s - boot_s, boot_s - point.boot_s, 0.0)
-
-
-def _reach_s(point: HistoryPoint) -> float:
-    return NEAR_SPAN_S if point.span_s else NEAR_S
