@@ -164,9 +164,11 @@ class Advice(Strict, frozen=True):
         It is the command's general form if a value is unknown.
         """
         needed = placeholders(self.next)
-        if self.next_anywhere is None or needed <= place.keys():
-            return self.next.format_map({name: place[name] for name in needed})
-        return self.next_anywhere
+        return (
+            self.next.format_map({name: place[name] for name in needed})
+            if self.next_anywhere is None or needed <= place.keys()
+            else self.next_anywhere
+        )
 
 
 def placeholders(text: str) -> frozenset[str]:

@@ -70,9 +70,11 @@ def owners(event: Event, running: Sequence[str], plan: Plan) -> tuple[str, ...]:
     own = tuple(one for one in running if sessions.get(one) == side)
     if own:
         return own
-    if side == GPU_LOAD and GPU_LOAD in sessions.values():
-        return tuple(one for one in running if sessions.get(one) != HOST_LOAD)
-    return tuple(running)
+    return (
+        tuple(one for one in running if sessions.get(one) != HOST_LOAD)
+        if side == GPU_LOAD and GPU_LOAD in sessions.values()
+        else tuple(running)
+    )
 
 
 def owners_of(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tuple[str, ...] | None:

@@ -54,10 +54,9 @@ def is_disturbed(check: PlannedCheck, gpu: Component) -> bool:
 
     It does where the check keeps the GPU busy, or measures a rate or a time of it.
     """
-    if check.session not in LOAD_SESSIONS:
-        return False
-    return check.gpu_load_s > 0.0 or any(
-        due.unit in RATES and due.component.holds(gpu) for due in check.due
+    return check.session in LOAD_SESSIONS and (
+        check.gpu_load_s > 0.0
+        or any(due.unit in RATES and due.component.holds(gpu) for due in check.due)
     )
 
 

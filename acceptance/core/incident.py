@@ -17,9 +17,11 @@ def _incident(event: Event) -> Hashable:
 
     An Xid 79 is the loss of the GPU, whichever source reports it.
     """
-    if event.kind == "gpu-lost" or (event.kind == "xid" and event.code == _FALLEN_OFF):
-        return "gpu-lost", event.component
-    return event.kind, event.code, event.component
+    return (
+        ("gpu-lost", event.component)
+        if event.kind == "gpu-lost" or (event.kind == "xid" and event.code == _FALLEN_OFF)
+        else (event.kind, event.code, event.component)
+    )
 
 
 def _moment(entry: Entry, event: Event) -> float:

@@ -91,9 +91,9 @@ class Limit:
             (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         ):
             return "fail"
-        if not (
-            (self.warn_low is None or value >= self.warn_low)
+        return (
+            "pass"
+            if (self.warn_low is None or value >= self.warn_low)
             and (self.warn_high is None or value <= self.warn_high)
-        ):
-            return "warn"
-        return "pass"
+            else "warn"
+        )

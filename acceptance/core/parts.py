@@ -249,9 +249,11 @@ for _kind in (Gpu, Socket, Core, Pair, Whole, Part, Function, Named, Renamed):
 
 def renamed(component: Component, names: Callable[[Component], Component]) -> Component:
     """The component under another name: a path by its two ends, any other by itself."""
-    if isinstance(component, Pair):
-        return Pair(names(component.first), names(component.second))
-    return names(component)
+    return (
+        Pair(names(component.first), names(component.second))
+        if isinstance(component, Pair)
+        else names(component)
+    )
 
 
 def listed(components: Iterable[Component]) -> str:

@@ -242,9 +242,11 @@ def covers(waiver: Waiver, check: str, due: Due) -> bool:
     pattern = waiver.component
     if pattern is not None and not due.component.matches(pattern):
         return False
-    if waiver.skip is not None:
-        return matches_patterns(check, [waiver.skip])
-    return waiver.measurement == due.measurement
+    return (
+        matches_patterns(check, [waiver.skip])
+        if waiver.skip is not None
+        else waiver.measurement == due.measurement
+    )
 
 
 def _unmeasured(

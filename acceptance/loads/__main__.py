@@ -70,9 +70,11 @@ def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
             raise LoadError(f"{name} is no JSON: {error}") from None
     if kind != "array":
         return name, text
-    if "$ref" not in shapes[name]["items"]:
-        return name, text.split(",")
-    return name, [[part or None for part in one.split(",")] for one in text.split("/")]
+    return (
+        (name, text.split(","))
+        if "$ref" not in shapes[name]["items"]
+        else (name, [[part or None for part in one.split(",")] for one in text.split("/")])
+    )
 
 
 def _shapes(ask: type[AnyAsk]) -> dict[str, dict[str, Any]]:
@@ -87,8 +89,7 @@ def usage(ask: type[AnyAsk]) -> Iterator[str]:
     """What a load can be asked, line by line."""
     yield f"{COMMAND} {asks.name_of(ask)} NAME=VALUE ..."
     yield f"    {(ask.__doc__ or '').strip()}"
-    for name, shape in _shapes(ask).items():
-        yield f"{name}: {_allowed(shape)}"
+    yield from (f"{name}: {_allowed(shape)}" for name, shape in _shapes(ask).items())
 
 
 _BOUNDS = {

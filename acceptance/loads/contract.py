@@ -143,9 +143,11 @@ def prove(ask: Ask, output: LoadOutput, about: Mapping[str, Any], ran_s: float) 
 def _same(name: str, printed: object, value: object) -> bool:
     if name == "uuid":
         return same_gpu(printed, value)
-    if name == "uuids" and isinstance(printed, list) and isinstance(value, Sequence):
-        return len(printed) == len(value) and all(map(same_gpu, printed, value))
-    return printed == value
+    return (
+        len(printed) == len(value) and all(map(same_gpu, printed, value))
+        if name == "uuids" and isinstance(printed, list) and isinstance(value, Sequence)
+        else printed == value
+    )
 
 
 def same_gpu(one: object, other: object) -> bool:

@@ -231,13 +231,13 @@ class WrongProduct(_OfFormat, frozen=True, kw_only=True):
         None where the shape does not give it.
         """
         sides = self.shape.split("x")
-        if (
-            len(sides) == 3
+        return (
+            int(sides[1])
+            if len(sides) == 3
             and all(side.isdecimal() for side in sides)
             and int(sides[0]) * int(sides[1]) == self.of
-        ):
-            return int(sides[1])
-        return None
+            else None
+        )
 
 
 class ChangedInputs(_OfFormat, frozen=True, kw_only=True):
@@ -492,9 +492,11 @@ class WrongMemory(_OfComponent, frozen=True, kw_only=True):
     @property
     def counts(self) -> tuple[str, ...]:
         """That of the memory that was tested."""
-        if self.check == "vram":
-            return (VRAM_MISCOMPARES,)
-        return (RAM_MISCOMPARES[isinstance(self.component, Pair)],)
+        return (
+            (VRAM_MISCOMPARES,)
+            if self.check == "vram"
+            else (RAM_MISCOMPARES[isinstance(self.component, Pair)],)
+        )
 
 
 class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):

@@ -161,6 +161,4 @@ def read(lines: Sequence[KernelLine], index: int) -> list[KernelEvent]:
     if match := _STATUS.match(line.text):
         bits = _bits(lines, index, match["pci"])
         return [_event(line, _class(lines, index, match, bits), match["pci"], bits)]
-    if match := _OTHER.match(line.text):
-        return [_event(line, "unknown", match["pci"])]
-    return []
+    return [_event(line, "unknown", match["pci"])] if (match := _OTHER.match(line.text)) else []

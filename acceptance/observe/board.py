@@ -58,14 +58,12 @@ def read(root: Path = Path("/")) -> Board:
 
 def nodes_by_address(root: Path = Path("/")) -> dict[str, str]:
     """The device node of each GPU by PCI address, as the driver numbers them."""
-    found = {}
-    for folder in sysfs.entries(root / "proc/driver/nvidia/gpus"):
-        match = re.search(
-            r"^Device Minor:\s*(\d+)\s*$", sysfs.text(folder / "information") or "", re.MULTILINE
-        )
-        if match:
-            found[folder.name.lower()] = f"/dev/nvidia{match[1]}"
-    return found
+    minor = re.compile(r"^Device Minor:\s*(\d+)\s*$", re.MULTILINE)
+    return {
+        folder.name.lower(): f"/dev/nvidia{match[1]}"
+        for folder in sysfs.entries(root / "proc/driver/nvidia/gpus")
+        if (match := minor.search(sysfs.text(folder / "information") or ""))
+    }
 
 
 def _filled_in(path: Path) -> str | None:

@@ -84,16 +84,12 @@ def _cpuinfo(path: Path) -> list[dict[str, str]]:
     read = [
         {
             key.strip(): value.strip()
-            for key, colon, value in map(_split, block.splitlines())
+            for key, colon, value in (line.partition(":") for line in block.splitlines())
             if colon and value.strip()
         }
         for block in blocks
     ]
     return [block for block in read if block]
-
-
-def _split(line: str) -> tuple[str, str, str]:
-    return line.partition(":")
 
 
 def _model(block: dict[str, str]) -> str | None:

@@ -195,8 +195,8 @@ def _waivers(inventory: Inventory) -> Iterator[str]:
     if virtual:
         yield "\n# No run passes without these, unless the disks do report their health."
     for disk in virtual:
-        for line in of_skip("storage.smart_health", disk.component, VIRTUAL_DISK):
-            yield f"# {line}"
+        lines = of_skip("storage.smart_health", disk.component, VIRTUAL_DISK)
+        yield from (f"# {line}" for line in lines)
 
 
 def _near(inventory: Inventory, link: NetworkLink) -> list[int]:

@@ -281,9 +281,11 @@ class NvidiaReader:
             repeated = detail and (event.component, event.code) in self._sxids[-5:]
             self._sxids.append((event.component, event.code))
             return [] if repeated else [event]
-        if line.foreign or not line.text.lstrip().startswith(("NVRM", "nvidia")):
-            return []
-        return self._message(index, line)
+        return (
+            []
+            if line.foreign or not line.text.lstrip().startswith(("NVRM", "nvidia"))
+            else self._message(index, line)
+        )
 
     def _message(self, index: int, line: KernelLine) -> list[KernelEvent]:
         text = line.text.strip()

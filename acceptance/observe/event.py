@@ -63,9 +63,11 @@ class KernelEvent:
     @property
     def advice(self) -> str:
         """The action, and NVIDIA's own words for it."""
-        if not self.catalog:
-            return self.action
-        return f"{self.action} NVIDIA's catalog: {', then '.join(self.catalog)}."
+        return (
+            f"{self.action} NVIDIA's catalog: {', then '.join(self.catalog)}."
+            if self.catalog
+            else self.action
+        )
 
     def to_record(self, boot_s: float | None, suspicion: Suspicion | None = None) -> Event:
         """The event as a record of the journal.
@@ -117,9 +119,11 @@ def weigh(
 def _weigh(event: KernelEvent, tested: Mapping[str, PartKind], *, in_run: bool) -> KernelEvent:
     if event.elsewhere is None:
         return event
-    if kind_of(event, tested) in event.parts and (in_run or not event.resolved):
-        return event
-    return replace(event, severity="info" if event.resolved else event.elsewhere)
+    return (
+        event
+        if kind_of(event, tested) in event.parts and (in_run or not event.resolved)
+        else replace(event, severity="info" if event.resolved else event.elsewhere)
+    )
 
 
 def clean(text: str) -> str:

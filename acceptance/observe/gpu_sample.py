@@ -99,13 +99,18 @@ class Sampler:
         """
         self._refusal = None
         self.errors = {}
-        found = {name: value for name, value in self._readings(counters) if math.isfinite(value)}
+        found = {
+            name: float(value)
+            for name, value in self._readings(counters)
+            if value is not None and math.isfinite(value)
+        }
         self.errors = {name: why for name, why in self.errors.items() if name not in found}
         if not found and self._refusal is not None:
             raise self._refusal
         return found
 
-    def _readings(self, counters: bool) -> Iterator[tuple[str, float]]:
+    def _readings(self, counters: bool) -> Iterator[tuple[str, float | None]]:
+        """Readings by name, None for one that NVML did not give."""
         memory = nvml_call.field(self.nvml, "MEMORY_TEMP")
         times = TIMES if counters else {}
         wanted = [*memory, *(one for group in times.values() for one in group)]
@@ -113,20 +118,20 @@ class Sampler:
             wanted += gpu_counters.counter_fields(self.nvml, self.links)
         values = self._fields(wanted, ("memory_temperature_c", *times))
         yield from self._temperatures()
-        yield from self._power_and_clocks()
+        yield from self._scaled(_PLAIN)
+        use = self._told(("utilisation",), "nvmlDeviceGetUtilizationRates")
+        yield "utilisation", None if use is None else use.gpu / 100.0
         yield from self._reasons()
-        memory_c = nvml_call.first(values, memory)
-        if memory_c is not None:
-            yield "memory_temperature_c", float(memory_c)
+        yield "memory_temperature_c", nvml_call.first(values, memory)
         for name, group in times.items():
             time_ns = nvml_call.first(values, group)
-            if time_ns is not None:
-                yield name, time_ns / 1e9
+            yield name, None if time_ns is None else time_ns / 1e9
         if counters:
             yield from self._settings()
-            yield from self._counters(values)
+            found = gpu_counters.counters_from(self.nvml, self.handle, self.links, values)
+            yield from asdict(found).items()
 
-    def _temperatures(self) -> Iterator[tuple[str, float]]:
+    def _temperatures(self) -> Iterator[tuple[str, float | None]]:
         both = ("temperature_c", "temperature_margin_c")
         temperature = self._told(both, "nvmlDeviceGetTemperatureV", _SENSOR)
         if temperature is None:
@@ -134,22 +139,12 @@ class Sampler:
         margin = self._told(both[1:], "nvmlDeviceGetMarginTemperature")
         if margin is None and temperature is not None and self.limit_c is not None:
             margin = self.limit_c - temperature
-        if temperature is not None:
-            yield "temperature_c", float(temperature)
-        if margin is not None:
-            yield "temperature_margin_c", float(margin)
+        yield from (("temperature_c", temperature), ("temperature_margin_c", margin))
 
-    def _power_and_clocks(self) -> Iterator[tuple[str, float]]:
-        yield from self._scaled(_PLAIN)
-        use = self._told(("utilisation",), "nvmlDeviceGetUtilizationRates")
-        if use is not None:
-            yield "utilisation", use.gpu / 100.0
-
-    def _scaled(self, table: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, float]]:
+    def _scaled(self, table: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, float | None]]:
         for name, divisor, function, *arguments in table:
             value = self._told((name,), function, *arguments)
-            if value is not None:
-                yield name, value / divisor
+            yield name, None if value is None else value / divisor
 
     def _reasons(self) -> Iterator[tuple[str, float]]:
         flags = (*REASONS, clock_reasons.UNKNOWN)
@@ -157,11 +152,10 @@ class Sampler:
         if bits is None:
             bits = self._told(flags, "nvmlDeviceGetCurrentClocksThrottleReasons")
         if bits is not None:
-            for name, bit in REASONS.items():
-                yield name, float(bits & bit != 0)
+            yield from ((name, float(bits & bit != 0)) for name, bit in REASONS.items())
             yield clock_reasons.UNKNOWN, float(bits & ~sum(REASONS.values()) != 0)
 
-    def _settings(self) -> Iterator[tuple[str, float]]:
+    def _settings(self) -> Iterator[tuple[str, float | None]]:
         """Settings of the GPU, made by a person or a program; a mode is 0 or 1, as it is now."""
         yield from self._scaled(_SET)
         for name, function in (
@@ -169,14 +163,7 @@ class Sampler:
             ("mig_enabled", "nvmlDeviceGetMigMode"),
         ):
             modes = self._told((name,), function)
-            if modes is not None:
-                yield name, float(modes[0] != 0)
-
-    def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
-        found = gpu_counters.counters_from(self.nvml, self.handle, self.links, values)
-        yield from (
-            (name, float(value)) for name, value in asdict(found).items() if value is not None
-        )
+            yield name, None if modes is None else modes[0] != 0
 
     def _fields(self, wanted: list[Field], readings: Sequence[str]) -> dict[Field, float]:
         try:

@@ -173,6 +173,5 @@ def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
 
     None if the process has ended or is not visible here.
     """
-    if name := sysfs.text(proc / str(pid) / "comm"):
-        return name
-    return text(ask_or_none(nvml, "nvmlSystemGetProcessName", pid) or "") or None
+    own = sysfs.text(proc / str(pid) / "comm")
+    return own or text(ask_or_none(nvml, "nvmlSystemGetProcessName", pid) or "") or None

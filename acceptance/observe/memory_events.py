@@ -85,12 +85,14 @@ def _status(status: int) -> tuple[Severity, str]:
     """Severity and meaning of a machine check bank's status register."""
     if not status & _UNCORRECTED:
         return "warning", "The CPU found an error and corrected it."
-    if status & _CONTEXT_CORRUPT:
-        return (
+    return (
+        (
             "fatal",
             "The CPU found an error that it could not correct, and its own state was damaged.",
         )
-    return "error", "The CPU found an error that it could not correct."
+        if status & _CONTEXT_CORRUPT
+        else ("error", "The CPU found an error that it could not correct.")
+    )
 
 
 def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
@@ -324,6 +326,7 @@ class HardwareErrorReader:
 
 
 def _near(first: KernelEvent, second: KernelEvent) -> bool:
-    if isinstance(first.time, float) and isinstance(second.time, float):
-        return abs(first.time - second.time) <= _NEAR_S
-    return True
+    return (
+        not (isinstance(first.time, float) and isinstance(second.time, float))
+        or abs(first.time - second.time) <= _NEAR_S
+    )

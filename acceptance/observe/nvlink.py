@@ -45,11 +45,11 @@ class NvLinkErrors:
 
 def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
     """All links of a GPU, active or not. Raises the binding's NVMLError when it is lost."""
-    states = {}
-    for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _MAX_LINKS)):
-        state = ask_or_none(nvml, "nvmlDeviceGetNvLinkState", handle, link)
-        if state is not None:
-            states[link] = state == 1
+    states = {
+        link: state == 1
+        for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _MAX_LINKS))
+        if (state := ask_or_none(nvml, "nvmlDeviceGetNvLinkState", handle, link)) is not None
+    }
     active = [link for link, is_active in states.items() if is_active]
     speeds = {link: _candidates(nvml, _SPEED, link) for link in active}
     counters = {link: _counters(nvml, link) for link in active}
@@ -91,10 +91,11 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 def _candidates(nvml: Any, names: Iterable[str], link: int) -> tuple[Field, ...]:
     """Fields of a link; a field that exists once for each link has no scope."""
-    found: list[Field] = []
-    for name in names:
-        found += field(nvml, name.format(link), scope=0 if "{}" in name else link)
-    return tuple(found)
+    return tuple(
+        one
+        for name in names
+        for one in field(nvml, name.format(link), scope=0 if "{}" in name else link)
+    )
 
 
 def _counters(nvml: Any, link: int) -> tuple[tuple[Field, ...], ...]:

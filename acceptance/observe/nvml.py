@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +67,16 @@ def read_pairs(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tu
 
 
 def _pairs(nvml: Any, handles: Sequence[Any], known: Sequence[int]) -> Iterator[NvmlPair]:
-    for a in known:
-        for b in known:
-            if a != b:
-                ends = (handles[a], handles[b])
-                errors: list[str] = []
-                level = _ask_state(nvml, errors, "nvmlDeviceGetTopologyCommonAncestor", *ends)
-                read_pairs, write, nvlink = (
-                    _state(_ask_state(nvml, errors, "nvmlDeviceGetP2PStatus", *ends, kind))
-                    for kind in (_READ, _WRITE, _NVLINK)
-                )
-                path = None if level is None else _PATHS.get(level)
-                yield NvmlPair(a, b, path, read_pairs, write, nvlink, errors[0] if errors else None)
+    for a, b in permutations(known, 2):
+        ends = (handles[a], handles[b])
+        errors: list[str] = []
+        level = _ask_state(nvml, errors, "nvmlDeviceGetTopologyCommonAncestor", *ends)
+        reading, writing, nvlink = (
+            _state(_ask_state(nvml, errors, "nvmlDeviceGetP2PStatus", *ends, kind))
+            for kind in (_READ, _WRITE, _NVLINK)
+        )
+        path = None if level is None else _PATHS.get(level)
+        yield NvmlPair(a, b, path, reading, writing, nvlink, errors[0] if errors else None)
 
 
 def _ask_state(nvml: Any, errors: list[str], function: str, *arguments: Any) -> Any:
@@ -119,9 +118,11 @@ def _sram(nvml: Any, handle: Any) -> _Values:
     if record is None:
         return {}
     status = record()
-    if ask(nvml, "nvmlDeviceGetSramEccErrorStatus", handle, ctypes.byref(status)) is None:
-        return {}
-    return {"sram_threshold_exceeded": status.bThresholdExceeded != 0}
+    return (
+        {}
+        if ask(nvml, "nvmlDeviceGetSramEccErrorStatus", handle, ctypes.byref(status)) is None
+        else {"sram_threshold_exceeded": status.bThresholdExceeded != 0}
+    )
 
 
 def _inforom(nvml: Any, handle: Any) -> _Values:
@@ -332,12 +333,10 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
     parts: dict[str, Any] = {}
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        for name, function, reader in _IDENTITY:
-            found = ask(nvml, function, handle)
-            known[name] = None if found is None else reader(found)
-        for name, function, reader in _OPTIONAL:
-            found = ask_or_none(nvml, function, handle)
-            known[name] = None if found is None else reader(found)
+        for asking, asked in ((ask, _IDENTITY), (ask_or_none, _OPTIONAL)):
+            for name, function, reader in asked:
+                found = asking(nvml, function, handle)
+                known[name] = None if found is None else reader(found)
         parts["traits"] = gpu_traits.read(nvml, handle)
         parts["links"] = nvlink.read(nvml, handle)
         active = [link.link for link in parts["links"] if link.active]

@@ -189,8 +189,10 @@ def parse(text: str, returncode: int) -> Health:
     if not any(key in document for key in known):
         raise unread(document, returncode)
     warning_c, critical_c = _limits_c(document)
+    # beside the status of an NVMe disk stands its critical warning
+    failing = returncode & BIT_FAILING or count(document, "smart_status", "nvme", "value")
     health = Health(
-        passed=False if returncode & BIT_FAILING or _nvme_failing(document) else passed,
+        passed=False if failing else passed,
         critical_warning=_byte(document, nvme, "critical_warning"),
         media_errors=count(document, nvme, "media_errors"),
         # From 7.5 on smartctl has used life and spare of SATA disks too.
@@ -263,7 +265,7 @@ def parse(text: str, returncode: int) -> Health:
         conditions_met=_conditions_met(document),
         logged_unreadable=_logged_unreadable(document),
         scan_defects=_scan_defects(document),
-        scan_stopped=_scan_stopped(document),
+        scan_stopped=count(document, _SCAN, "status", "value") in _SCAN_STOPPED,
         status_alone=not (
             attributes
             or statistics
@@ -691,11 +693,6 @@ def _named_row(row: dict[str, Any]) -> str:
     return f"{row['id']} {row['name']}"
 
 
-def _nvme_failing(document: dict[str, Any]) -> bool:
-    """Whether the status of an NVMe disk has a critical warning beside it."""
-    return bool(count(document, "smart_status", "nvme", "value"))
-
-
 def _below(row: dict[str, Any], key: str, told: str) -> bool:
     """Whether an attribute is (`value`) or was (`worst`) at its threshold or below it.
 
@@ -733,9 +730,7 @@ def _count_of(row: dict[str, Any]) -> int | None:
     Makers store other data in the upper bytes, so smartctl's own text of the value is parsed.
     """
     match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"], re.ASCII)
-    if match is None:
-        return None
-    return int(match[0])
+    return None if match is None else int(match[0])
 
 
 def _is_cut(row: dict[str, Any], counted: int) -> bool:
@@ -860,11 +855,6 @@ def _scan_defects(document: dict[str, Any]) -> int | None:
     return sum(
         count(document, _SCAN, key, "sense_key", "value") == _MEDIUM_ERROR for key in results
     )
-
-
-def _scan_stopped(document: dict[str, Any]) -> bool:
-    """Whether the background scan of a SCSI disk stopped for errors."""
-    return count(document, _SCAN, "status", "value") in _SCAN_STOPPED
 
 
 def _celsius(document: dict[str, Any], *path: str) -> int | None:

@@ -199,8 +199,7 @@ def report(
     Raises SmartInterrupted, or CommandError if smartctl is missing; each message has the reason and
     the fix.
     """
-    program = (find or command.find)(smart.PROGRAM, smart.PACKAGE)
-    return _ask(smart.argv(f"/dev/{disk.name}", program), disk, deadline, run)
+    return _ask(smart.argv, disk, deadline, run, find)
 
 
 def start_self_test(
@@ -211,14 +210,18 @@ def start_self_test(
     find: Callable[[str, str], str] | None = None,
 ) -> ProgramResult:
     """Ask a disk to begin its short self-test. Raises as `report` does."""
-    program = (find or command.find)(smart.PROGRAM, smart.PACKAGE)
-    return _ask(self_test.start_argv(f"/dev/{disk.name}", program), disk, deadline, run)
+    return _ask(self_test.start_argv, disk, deadline, run, find)
 
 
 def _ask(
-    argv: tuple[str, ...], disk: Disk, deadline: Deadline, run: Callable[..., ProgramResult]
+    argv: Callable[[str, str], tuple[str, ...]],
+    disk: Disk,
+    deadline: Deadline,
+    run: Callable[..., ProgramResult],
+    find: Callable[[str, str], str] | None,
 ) -> ProgramResult:
-    done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
+    program = (find or command.find)(smart.PROGRAM, smart.PACKAGE)
+    done = run(argv(f"/dev/{disk.name}", program), deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
         raise smart.SmartInterrupted(
             english(

@@ -57,9 +57,12 @@ def counts(line: KernelLine) -> bool:
 
     One whose priority says that it is information is none.
     """
-    if line.foreign or (line.level is not None and line.level > WARNING):
-        return False
-    return _OF_HARDWARE.match(line.text) is not None and not is_harmless(line.text)
+    return (
+        not line.foreign
+        and (line.level is None or line.level <= WARNING)
+        and _OF_HARDWARE.match(line.text) is not None
+        and not is_harmless(line.text)
+    )
 
 
 def event(line: KernelLine) -> KernelEvent:

@@ -208,9 +208,11 @@ def _without_frames(lines: Sequence[str]) -> list[str]:
 
 
 def _below(told: Text, line: Text) -> Text:
-    if isinstance(told, str) and isinstance(line, str):
-        return f"{told}\n{line}"
-    return Message("line_below", {"line": told, "next": line})
+    return (
+        f"{told}\n{line}"
+        if isinstance(told, str) and isinstance(line, str)
+        else Message("line_below", {"line": told, "next": line})
+    )
 
 
 def find(program: str, package: str | None = None) -> str:
@@ -288,16 +290,11 @@ class RunningProgram:
     _threads: list[threading.Thread]
     _began: float
     _exit: _Exit
-    _expired: bool = False
+    expired: bool = False  # whether it was told to end because its time is over
 
     @property
     def container_id(self) -> None:
         """None: a child of this process is not in a container."""
-
-    @property
-    def expired(self) -> bool:
-        """Whether it was told to end because its time is over."""
-        return self._expired
 
     def poll(self) -> bool:
         """Whether the program has ended."""
@@ -316,8 +313,8 @@ class RunningProgram:
 
         `wait` does the rest, and reports that it did not end within its time.
         """
-        if not self._expired and self.process.poll() is None:
-            self._expired = True
+        if not self.expired and self.process.poll() is None:
+            self.expired = True
             self.process.terminate()
 
     def stop(self) -> None:
@@ -328,11 +325,12 @@ class RunningProgram:
                 self.process.wait()
             else:  # the reaper itself hangs: none of its family may survive
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
-                    _kill(pid)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
 
     def wait(self) -> ProgramResult:
         """Wait until the program ends or its deadline passes, then return its output."""
-        timed_out = self._expired
+        timed_out = self.expired
         try:
             # The kernel knows of an end before the thread that waits for it has run.
             if timed_out or (not self._exit.within(self.deadline.remaining()) and not self.poll()):
@@ -364,13 +362,6 @@ class RunningProgram:
             truncated=not whole,
             log_error="; ".join(unkept) or None,
         )
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, 9)
-    except ProcessLookupError:
-        return
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -194,9 +194,11 @@ class BurnProgress:
     def rings(self) -> dict[int, int]:
         """The number of results in the ring of each GPU, if the text gives it."""
         gpus = self.widest()
-        if len(self.frame.rings) >= gpus and len(set(self.frame.rings)) == 1:
-            return dict.fromkeys(range(gpus), self.frame.rings[0])
-        return {gpu: ring for gpu, ring in self.frame.by_device.items() if gpu < gpus}
+        return (
+            dict.fromkeys(range(gpus), self.frame.rings[0])
+            if len(self.frame.rings) >= gpus and len(set(self.frame.rings)) == 1
+            else {gpu: ring for gpu, ring in self.frame.by_device.items() if gpu < gpus}
+        )
 
     def _products(self) -> Iterator[tuple[int, list[int]]]:
         """Products of each GPU in the whole lines, without those of a dead process."""
@@ -214,11 +216,10 @@ class BurnProgress:
     def compares(self) -> dict[int, int]:
         """The least number of compares that each GPU made."""
         rings = self.rings()
-        found = {}
-        for gpu, products in self._products():
-            ring = rings.get(gpu) or math.gcd(*products) or 1
-            found[gpu] = max(products, default=0) // ring
-        return found
+        return {
+            gpu: max(products, default=0) // (rings.get(gpu) or math.gcd(*products) or 1)
+            for gpu, products in self._products()
+        }
 
     def off_ring(self) -> list[int]:
         """GPUs whose products are no multiple of their ring, which gpu-burn cannot print."""

@@ -49,11 +49,6 @@ _Row = tuple[float | None, ...]
 _PARTS = {"read": ("read1", "read2", "total"), "write": ("write1", "write2", "total")}
 
 
-def holds_json(text: str) -> bool:
-    """Whether the text is nvbandwidth's JSON."""
-    return _ROOT.search(text) is not None
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -781,7 +776,7 @@ def parse(text: str) -> ToolOutput:
             ),
         )
     joined = "\n".join(lines)
-    found = read_json(joined) if holds_json(joined) else read_text(lines)
+    found = read_json(joined) if _ROOT.search(joined) else read_text(lines)
     if found is None:
         return proof.not_started(TOOL, text, lines)
     why = found.trouble()

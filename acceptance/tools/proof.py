@@ -398,9 +398,11 @@ def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
     prints.
     """
     line = _worst(line for line in lines if _DIED.search(line.strip()))
-    if line is None:
-        return None
-    return ToolFailure(Message("tool_died", _quoted(line)), bool(_FAULT.search(line)))
+    return (
+        None
+        if line is None
+        else ToolFailure(Message("tool_died", _quoted(line)), bool(_FAULT.search(line)))
+    )
 
 
 def find(lines: Iterable[str]) -> ToolFailure | None:

@@ -227,9 +227,11 @@ def _by_float64(
 
 def _in_float64(matrix: Tensor, rows: list[int]) -> Tensor:
     """These rows; one by one where they do not follow each other, as one byte has no gathering."""
-    if rows[-1] - rows[0] + 1 == len(rows):
-        return matrix[rows[0] : rows[-1] + 1].to(torch.float64)
-    return torch.stack([matrix[row].to(torch.float64) for row in rows])
+    return (
+        matrix[rows[0] : rows[-1] + 1].to(torch.float64)
+        if rows[-1] - rows[0] + 1 == len(rows)
+        else torch.stack([matrix[row].to(torch.float64) for row in rows])
+    )
 
 
 # attempts to allocate the memory, and the bytes by which each is smaller

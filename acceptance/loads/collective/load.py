@@ -82,6 +82,7 @@ from acceptance.loads.collective.pattern import (
     report_differing,
 )
 from acceptance.loads.collective.worker import (
+    LATENCY_ELEMENTS,
     Done,
     Group,
     Join,
@@ -90,7 +91,6 @@ from acceptance.loads.collective.worker import (
     VariantRank,
     VariantRun,
     forked,
-    latency_step,
 )
 from acceptance.loads.miscompare import (
     COLLECTIVE_MISCOMPARES,
@@ -245,7 +245,9 @@ class CollectiveRun(VariantRun):
 
     def latency(self) -> None:
         """All-reduces of the smallest size in a CUDA graph, where there are GPUs."""
-        step = latency_step(self.ask.ranks, self.turns)
+        step = Step(
+            Operation("all_reduce", self.ask.ranks), "i32", LATENCY_ELEMENTS, self.turns, graph=True
+        )
         done = self._step(step)
         if all(one.seconds is not None for one in done.values()):
             self.reading(LATENCY, "us", GPUS, slowest(step.operation, done) * 1e6)

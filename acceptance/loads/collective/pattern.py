@@ -271,9 +271,11 @@ class Numbers:
         """The numbers that a rule gives at these places."""
         if rule.total:
             return self.total(turn, places + rule.offset)
-        if rule.share:
-            return self.own(places // rule.share, turn, places % rule.share + rule.offset)
-        return self.own(rule.rank, turn, places + rule.offset)
+        return (
+            self.own(places // rule.share, turn, places % rule.share + rule.offset)
+            if rule.share
+            else self.own(rule.rank, turn, places + rule.offset)
+        )
 
     def first(self, turn: int, rule: Rule) -> int:
         """What is added to a place before it is hashed, modulo 2**64."""

@@ -93,9 +93,11 @@ class TorchMemory:
 
     def free_bytes(self) -> int:
         """Free memory of the GPU; of the processor's a share for each rank."""
-        if self.device == "cpu":
-            return int(MEMORY_SHARE * available_bytes()) // self._ranks
-        return int(MEMORY_SHARE * torch.cuda.mem_get_info()[0])
+        return (
+            int(MEMORY_SHARE * available_bytes()) // self._ranks
+            if self.device == "cpu"
+            else int(MEMORY_SHARE * torch.cuda.mem_get_info()[0])
+        )
 
 
 class TorchGroup:

@@ -277,14 +277,11 @@ class Step:
 
     def component(self, rank: int) -> Component:
         """What a wrong element at this rank belongs to."""
-        if self.operation.name == "send_receive":
-            return Pair(Gpu(self.operation.source), Gpu(rank))
-        return Gpu(rank)
-
-
-def latency_step(ranks: int, turn: int) -> Step:
-    """All-reduces of the smallest size in a CUDA graph."""
-    return Step(Operation("all_reduce", ranks), "i32", LATENCY_ELEMENTS, turn, graph=True)
+        return (
+            Pair(Gpu(self.operation.source), Gpu(rank))
+            if self.operation.name == "send_receive"
+            else Gpu(rank)
+        )
 
 
 @dataclass(frozen=True, slots=True)

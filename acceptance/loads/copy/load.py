@@ -102,15 +102,6 @@ _HOST_BUFFERS = 4
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
-def require_peers(due: int, count: int) -> None:
-    """Raise LoadError unless as many peers are due as there are GPUs beside the load's own."""
-    if count != due:
-        raise LoadError(
-            f"CUDA shows {count} GPUs beside the load's own, and copies to {due} are due: give "
-            f"peers={count}, or show it others (CUDA_VISIBLE_DEVICES)"
-        )
-
-
 def require_host_memory(mib: int, available: int) -> None:
     """Raise LoadError where the host buffers would take over half of the available memory."""
     needed = _HOST_BUFFERS * mib * _MIB
@@ -281,7 +272,11 @@ def run(ask: Ask, output: Output) -> None:
     import torch
 
     others = range(1, torch.cuda.device_count())
-    require_peers(ask.peers, len(others))
+    if (count := len(others)) != ask.peers:
+        raise LoadError(
+            f"CUDA shows {count} GPUs beside the load's own, and copies to {ask.peers} are due: "
+            f"give peers={count}, or show it others (CUDA_VISIBLE_DEVICES)"
+        )
     output.hello(ask.load, {**ask.parameters(), **card})
     about = torch.cuda.get_device_properties(0)
     output.note(f"{card['gpu']}, compute capability {card['capability']}, {card['library']}")

@@ -62,14 +62,11 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
 
     A core alone in its group has no ratio.
     """
-    found = {}
-    for core, rate in rates.items():
-        others = [
-            other for peer, other in rates.items() if peer.group == core.group and peer != core
-        ]
-        if others:
-            found[core] = rate / statistics.median(others)
-    return found
+    others = {
+        core: [other for peer, other in rates.items() if peer.group == core.group and peer != core]
+        for core in rates
+    }
+    return {core: rates[core] / statistics.median(found) for core, found in others.items() if found}
 
 
 def conclude(

@@ -74,9 +74,9 @@ def drawn(dtype: Dtype, shape: tuple[int, ...], random: Any) -> Tensor:
 
     wide = torch.float64 if dtype.short == "f64" else torch.float32
     numbers = torch.randn(shape, device=random.device, generator=random, dtype=wide)
-    if dtype.short == "i8":
-        return numbers.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127)
-    return numbers
+    return (
+        numbers.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else numbers
+    )
 
 
 def whole_product(dtype: Dtype, size: int, device: str) -> Product:
@@ -122,9 +122,7 @@ def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callab
             a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result
         )
     # "high" is TF32, and only for float32
-    precision = (
-        "high" if dtype.short == "tf32" else "highest"
-    )  # "high" is TF32, and only for float32
+    precision = "high" if dtype.short == "tf32" else "highest"
 
     def multiply() -> None:
         torch.set_float32_matmul_precision(precision)
@@ -174,18 +172,17 @@ def difference(expected: Tensor, got: Tensor) -> ProductDifference | None:
     places = (want != have).nonzero()
     digits = 2 * expected.element_size()
     mask = 16**digits - 1
-    listed = []
-    for place in map(tuple, places[:LISTED].tolist()):
-        old, new = int(want[place]) & mask, int(have[place]) & mask
-        listed.append(
-            WrongPlace(
-                index=place,
-                expected=f"{old:0{digits}x}",
-                got=f"{new:0{digits}x}",
-                xor=f"{old ^ new:0{digits}x}",
-            )
+    first = tuple(
+        WrongPlace(
+            index=place,
+            expected=f"{old:0{digits}x}",
+            got=f"{new:0{digits}x}",
+            xor=f"{old ^ new:0{digits}x}",
         )
-    return {"elements": len(places), **odd(got), "first": tuple(listed)}
+        for place in map(tuple, places[:LISTED].tolist())
+        for old, new in [(int(want[place]) & mask, int(have[place]) & mask)]
+    )
+    return {"elements": len(places), **odd(got), "first": first}
 
 
 def wrong_values(
@@ -204,6 +201,8 @@ def wrong_values(
 
 def odd(numbers: Tensor) -> OddCounts:
     """The numbers of NaN and of infinite elements."""
-    if not numbers.dtype.is_floating_point:
-        return {"nan": 0, "infinite": 0}
-    return {"nan": int(numbers.isnan().sum()), "infinite": int(numbers.isinf().sum())}
+    return (
+        {"nan": int(numbers.isnan().sum()), "infinite": int(numbers.isinf().sum())}
+        if numbers.dtype.is_floating_point
+        else {"nan": 0, "infinite": 0}
+    )

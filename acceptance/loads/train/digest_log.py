@@ -250,6 +250,8 @@ def _kind(one: Stamp, other: Stamp, *, alone: bool) -> tuple[DigestDifference, i
         return "not_finite", None
     change = (other.total - one.total) % _MODULUS
     size = min(change, _MODULUS - change)
-    if alone and size and not size & (size - 1) and size.bit_length() <= 32:
-        return "bit", size.bit_length() - 1
-    return "several", None
+    return (
+        ("bit", size.bit_length() - 1)
+        if alone and size and not size & (size - 1) and size.bit_length() <= 32
+        else ("several", None)
+    )

@@ -233,9 +233,11 @@ def scale(tensor: str, exact: Mapping[str, Tensor]) -> float:
     """The root mean square of a tensor, of a bias's gradient at least that of its matrix."""
     own = float(_rms(exact[tensor]))
     matrix = exact.get(tensor.removesuffix("bias") + "weight")
-    if tensor.endswith(".bias") and matrix is not None and matrix.dim() > 1:
-        return max(own, float(_rms(matrix)))
-    return own
+    return (
+        max(own, float(_rms(matrix)))
+        if tensor.endswith(".bias") and matrix is not None and matrix.dim() > 1
+        else own
+    )
 
 
 class TorchLayers:

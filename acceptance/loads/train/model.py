@@ -12,6 +12,7 @@ standard deviation 0.02 by a generator with a fixed seed, biases are 0 and norms
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -106,11 +107,6 @@ class FeedForward(nn.Module):
         return self.down(wide)
 
 
-def gelu_tanh(values: Tensor) -> Tensor:
-    """GELU by the hyperbolic tangent (GPT-2's)."""
-    return functional.gelu(values, approximate="tanh")
-
-
 class BertLayer(nn.Module):
     """BERT's: norms after each part, biases, attention in both directions."""
 
@@ -132,7 +128,9 @@ class GptBlock(nn.Module):
     def __init__(self, shape: LayerShape) -> None:
         super().__init__()
         self.attention = Attention(shape, causal=shape.causal, bias=True)
-        self.feed_forward = FeedForward(shape, gelu_tanh, bias=True)
+        self.feed_forward = FeedForward(
+            shape, partial(functional.gelu, approximate="tanh"), bias=True
+        )
         self.first, self.second = nn.LayerNorm(shape.hidden), nn.LayerNorm(shape.hidden)
 
     def forward(self, values: Tensor, _memory: Tensor | None = None) -> Tensor:

@@ -109,9 +109,7 @@ def own(name: str, whole: Tensor, layer: LayerShape, rank: int, ranks: int) -> T
         return whole[slice(*inner)]
     if part == "attention.out.weight":
         return whole[:, slice(*heads)]
-    if part == "feed_forward.down.weight":
-        return whole[:, slice(*inner)]
-    return whole
+    return whole[:, slice(*inner)] if part == "feed_forward.down.weight" else whole
 
 
 def _own_heads(layer: LayerShape, rank: int, ranks: int) -> tuple[int, int]:

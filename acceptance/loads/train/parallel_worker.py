@@ -147,9 +147,7 @@ def compare(
 ) -> Deviation | None:
     """What is wrong with a difference; None where it lies within its bound."""
     # Not `difference > bound`: what is no number is wrong.
-    if difference <= bound:
-        return None
-    return Deviation(check, step, tensor, difference, bound)
+    return None if difference <= bound else Deviation(check, step, tensor, difference, bound)
 
 
 def work(

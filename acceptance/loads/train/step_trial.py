@@ -140,9 +140,11 @@ class TorchTrial:
 
     def peak_bytes(self) -> int:
         """The most memory that model and steps took together; on a processor the program's."""
-        if self._device == "cuda":
-            return int(torch.cuda.max_memory_allocated()) - self._base
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return (
+            int(torch.cuda.max_memory_allocated()) - self._base
+            if self._device == "cuda"
+            else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        )
 
     def release(self) -> None:
         """Free the memory."""
@@ -237,9 +239,11 @@ def _wide(tensor: Tensor) -> Tensor:
 def _size(tensor: Tensor) -> Tensor:
     """Of each element the root mean square of its row or its column, the larger one."""
     squares = tensor.square()
-    if tensor.dim() < 2:
-        return squares.mean().sqrt().expand_as(tensor)
-    return torch.maximum(squares.mean(0, keepdim=True), squares.mean(1, keepdim=True)).sqrt()
+    return (
+        squares.mean().sqrt().expand_as(tensor)
+        if tensor.dim() < 2
+        else torch.maximum(squares.mean(0, keepdim=True), squares.mean(1, keepdim=True)).sqrt()
+    )
 
 
 def _one(what: str, name: str, got: float, want: float, allowed: float) -> Checked:

@@ -181,9 +181,7 @@ def _before_nccl(line: str, pending: str) -> str:
         return ""
     end = start.end() if start else 0
     cells = _CELLS.match(line if start else f" {line}", end)
-    if cells is None:
-        return line[:end]
-    return line[: cells.end() - (0 if start else 1)]
+    return line[:end] if cells is None else line[: cells.end() - (0 if start else 1)]
 
 
 def _collect(lines: Sequence[str]) -> _Text:

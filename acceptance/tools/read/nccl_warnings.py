@@ -144,6 +144,4 @@ def _kind(message: str) -> Kind:
         return "fault"
     if _HARMLESS.search(message):
         return "harmless"
-    if _FAILURE.search(message):
-        return "failure"
-    return "unknown"
+    return "failure" if _FAILURE.search(message) else "unknown"
