@@ -119,14 +119,14 @@ def _of_database(path: Path, machine_id: str) -> list[Night]:
                 )
             figures = grouped((number, row) for number, *row in connection.execute(_FIGURES))
             return [
-                _of_rows(row, figures.get(row[-1], []), machine_id)
+                _of_rows(row, figures.get(row[-1], ()), machine_id)
                 for row in connection.execute(_NIGHTS)
             ]
     except (sqlite3.Error, ValueError, TypeError) as error:
         raise HistoryError("history_unconverted", path=str(path), why=said(error)) from error
 
 
-def _of_rows(row: Any, figures: list[Any], machine_id: str) -> Night:
+def _of_rows(row: Any, figures: tuple[Any, ...], machine_id: str) -> Night:
     *facts, virtual, postponed, apart, era, told, folder, pruned, _ = row
     names = ("run_id", "utc", "day", "seconds", "profile", "scope", "verdict")
     made = {

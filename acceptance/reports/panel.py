@@ -225,7 +225,7 @@ def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) ->
         yield Text(language("no errors"))
 
 
-def _held_by(gauges: Sequence[Gauge], language: Language) -> dict[str, list[str]]:
+def _held_by(gauges: Sequence[Gauge], language: Language) -> dict[str, tuple[str, ...]]:
     return grouped(
         (throttle_words(one, language).plain, one.name)
         for one in gauges

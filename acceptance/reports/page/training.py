@@ -151,7 +151,7 @@ def _rows(table: Table) -> Iterator[Row]:
             yield row
 
 
-def _grouped(found: Sequence[Table]) -> Iterator[tuple[str, dict[tuple[str, ...], list[Row]]]]:
+def _grouped(found: Sequence[Table]) -> Iterator[tuple[str, dict[tuple[str, ...], tuple[Row, ...]]]]:
     """The rows by their first cell; of each the cells behind the keys, of all GPUs.
 
     The judged shape of a layer comes from a load of its own, and stands among the others here.
@@ -170,7 +170,7 @@ def _place(cell: float | str) -> tuple[int, float]:
     return (1, 0.0) if isinstance(cell, str) else (0, cell)
 
 
-def _merged(rows: Iterable[Row], keys: int) -> dict[tuple[str, ...], list[Row]]:
+def _merged(rows: Iterable[Row], keys: int) -> dict[tuple[str, ...], tuple[Row, ...]]:
     """Rows with equal keys together, in the order of the first of each."""
     return grouped((tuple(map(_cell, row[:keys])), row[keys:]) for row in rows)
 
