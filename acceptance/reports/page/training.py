@@ -151,7 +151,9 @@ def _rows(table: Table) -> Iterator[Row]:
             yield row
 
 
-def _grouped(found: Sequence[Table]) -> Iterator[tuple[str, dict[tuple[str, ...], tuple[Row, ...]]]]:
+def _grouped(
+    found: Sequence[Table],
+) -> Iterator[tuple[str, dict[tuple[str, ...], tuple[Row, ...]]]]:
     """The rows by their first cell; of each the cells behind the keys, of all GPUs.
 
     The judged shape of a layer comes from a load of its own, and stands among the others here.
@@ -176,7 +178,7 @@ def _merged(rows: Iterable[Row], keys: int) -> dict[tuple[str, ...], tuple[Row, 
 
 
 def _grid(
-    title: str, head: tuple[str, ...], keys: int, rows: Mapping[tuple[str, ...], list[Row]]
+    title: str, head: tuple[str, ...], keys: int, rows: Mapping[tuple[str, ...], tuple[Row, ...]]
 ) -> Grid:
     """A table as wide as its widest row, the last column being that of published figures.
 
