@@ -25,6 +25,8 @@ STRESSAPPTEST_FAILING = STRESSAPPTEST.replace(
 SCRIPTS: Mapping[str, str] = {
     "healthy": "sleep 1; cat TEXT",
     "hangs": "head -n 2 TEXT; sleep 900",
+    # until there is a file `go` beside it
+    "waits": 'until [ -e "${0%/*}/go" ]; do sleep 0.1; done; sleep 1; cat TEXT',
     "failing text, exit 0": "sleep 1; cat FAILING",
 }
 

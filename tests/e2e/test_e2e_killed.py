@@ -121,11 +121,13 @@ def test_a_killed_load_is_an_error(rig: Rig, victim: str) -> None:
 
 def test_two_runs_at_once(rig: Rig) -> None:
     healthy(rig)
+    fakes.write(rig.fakes, "stress-ng", "waits")
     before, began = rig.runs(), time.monotonic()
     first = rig.start(rig.argv(only="cpu.stress_ng,memory.stressapptest"))
     folder = rig.started_run(before)
     second = rig.start(rig.argv(only="gpu"), wait=False)
-    out, err = second.communicate(timeout=30)
+    out, err = second.communicate(timeout=60)
+    (rig.fakes / "go").touch()
     assert second.returncode == 2
     assert err.count("\n") == 1
     assert BUSY in err

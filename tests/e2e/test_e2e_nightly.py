@@ -46,11 +46,13 @@ def tools(rig: Rig) -> Rig:
 
 def test_two_that_start_together_are_one_night(tools: Rig) -> None:
     rig, before = tools, tools.runs()
+    fakes.write(rig.fakes, "stress-ng", "waits")
     (rig.work / "second").write_text("/an/earlier/run\n")
     first = rig.start(nightly(rig, "--run-dir-file", "first"))
     folder = rig.started_run(before)
     second = rig.start(nightly(rig, "--run-dir-file", "second"), wait=False)
     out, err = second.communicate(timeout=60)
+    (rig.fakes / "go").touch()
     assert (second.returncode, err) == (4, "")
     assert f"skipped: {BUSY}" in out
     assert first.wait(100) == 0

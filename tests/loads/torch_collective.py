@@ -98,7 +98,7 @@ def test_all_operations_are_right_over_gloo_and_all_ranks_hold_the_same_bits() -
 def test_a_rank_that_does_not_arrive_is_named(fault_: str, said: str) -> None:
     # A rank that died is noticed at once, one that hangs after the grace. With less, workers that
     # start on a loaded machine would not answer in time.
-    grace = 20.0 if fault_ == "hang" else 90.0
+    grace = 45.0 if fault_ == "hang" else 90.0
     done = program(most=4096, grace=grace, inject=fault_)
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]

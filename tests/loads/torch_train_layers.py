@@ -142,7 +142,7 @@ def test_the_whole_load() -> None:
 
 def test_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layer_worker, "GRID", [("t5_decoder", 128, (2,))])
-    output = ran(dtype="f16", seconds=12.0, table=True)
+    output = ran(dtype="f16", seconds=30.0, table=True)
     assert {one.name for one in output.readings} == LAYER_PARTS.keys()
     rows = output.tables[0].rows
     assert len(rows) == 4
