@@ -58,7 +58,7 @@ def _files() -> Iterator[tuple[str, str]]:
     for name in DATA:
         place = resources.locate(name)
         for one in [place] if place.is_file() else place.rglob("*"):
-            if one.suffix in (".toml", ".po"):
+            if one.suffix in (".toml", ".po", ".json"):
                 yield f"fixtures/{one.relative_to(place.parent).as_posix()}", str(one)
 
 

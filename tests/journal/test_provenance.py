@@ -35,6 +35,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             (data / name / "x.toml").write_text(name)
     (data / "locale/zh_CN").mkdir(parents=True)
     (data / "locale/zh_CN/x.po").write_text("po")
+    (data / "locale/x.json").write_text("{}")
     at(package, monkeypatch)
     return tmp_path / "box"
 
@@ -48,7 +49,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 3 + len(provenance.DATA)
+    assert len(files) == 4 + len(provenance.DATA)
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())
