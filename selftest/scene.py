@@ -49,7 +49,7 @@ MOUNTS = """
 set -e
 home=$1; boot=$2; shift 2
 mount --bind "$home/lock" /run/lock
-for name in stat meminfo loadavg; do mount --bind "$home/proc/$name" "/proc/$name"; done
+for file in "$home"/proc/*; do mount --bind "$file" "/proc/${file##*/}"; done
 [ "$boot" = - ] || mount --bind "$boot" /proc/sys/kernel/random/boot_id
 exec "$@"
 """

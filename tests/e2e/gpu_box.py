@@ -62,7 +62,7 @@ mount --rbind /dev "$root/kept"
 mount -t overlay described -o "lowerdir=$root/sys:/sys" /sys
 mount -t overlay described -o "lowerdir=$root/dev:/dev" /dev
 for folder in shm pts; do mount --rbind "$root/kept/$folder" "/dev/$folder"; done
-for name in driver stat meminfo loadavg; do mount --bind "$root/proc/$name" "/proc/$name"; done
+for file in "$root"/proc/*; do mount --bind "$file" "/proc/${file##*/}"; done
 exec "$@"
 """
 

@@ -208,7 +208,7 @@ TAMPERED: list[tuple[Change, str, str]] = [
     ),
     *(
         (
-            lambda run, name=name: shutil.copy(run / "journal-gpu.jsonl", run / name),  # type: ignore[misc]
+            lambda run, name=name: shutil.copy(run / "journal-gpu.jsonl", run / name),
             "evidence_foreign",
             name,
         )

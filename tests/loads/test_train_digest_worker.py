@@ -154,7 +154,7 @@ ABOUT = {
 def test_the_hello_says_what_the_bits_depend_on() -> None:
     made: list[str] = []
     ask = Ask(seconds=0.01, inject="weight", inject_seed=5)
-    output = loaded(ask, lambda device: made.append(device) or Counted(), ABOUT)  # type: ignore[func-returns-value]
+    output = loaded(ask, lambda device: made.append(device) or Counted(), ABOUT)
     assert (output.load, output.injected) == ("train_digest", "weight")
     told = output.parameters
     assert (told["formats"], told["steps"], told["batch"], told["recipe"]) == (

@@ -335,7 +335,7 @@ def test_a_night_that_is_damaged_is_written_again_and_told_of(eighth: Nights) ->
     assert file_of(eighth, "night-003").is_file()
     file_of(eighth, "night-003").write_bytes(b"no night" * 1000)
     recalled = eighth.recalled()
-    assert (recalled.plan, recalled.notes[0].text.code) == (before, "night_restored")  # type: ignore[union-attr]
+    assert (recalled.plan, recalled.notes[0].text.code) == (before, "night_restored")
 
 
 def test_a_damaged_night_without_its_run_is_named_every_night_and_is_no_reference(
@@ -355,7 +355,7 @@ def test_a_night_of_a_newer_rigproof_leaves_the_past_unknown(eighth: Nights) -> 
     file = file_of(eighth, "night-003")
     file.write_bytes(file.read_bytes().replace(b'night":2', b'night":3', 1))
     recalled = eighth.recalled()
-    assert (recalled.plan, recalled.notes[0].text.code) == (MADE, "not_remembered")  # type: ignore[union-attr]
+    assert (recalled.plan, recalled.notes[0].text.code) == (MADE, "not_remembered")
     assert not_counted(recalled) == "skipped_nights_unknown"
 
 
@@ -366,7 +366,7 @@ def test_a_history_that_was_not_converted_is_said_and_costs_no_verdict(nights: N
     file.write_bytes(b"anything")
     recalled = nights.recalled()
     run = judged(journals.entries(journals.bodies(MADE)))
-    assert (recalled.plan, recalled.notes[0].text.code) == (MADE, "not_remembered")  # type: ignore[union-attr]
+    assert (recalled.plan, recalled.notes[0].text.code) == (MADE, "not_remembered")
     assert not recalled.notes[0].trouble
     assert known(HistoryRecall(nights.out, nights.root).keep(run)).code == "not_in_history_yet"
     assert not_counted(recalled) == "skipped_nights_unknown"

@@ -120,7 +120,7 @@ MISSED: dict[str, tuple[Injection, Made, str]] = {
     **{
         f"found elsewhere: {where}": (
             injection,
-            lambda folder, injection=injection, found=found: ran(folder, injection, values=found),  # type: ignore[misc]
+            lambda folder, injection=injection, found=found: ran(folder, injection, values=found),
             injection.finds.measurements[0],
         )
         for where, injection, found in (
@@ -139,7 +139,7 @@ MISSED: dict[str, tuple[Injection, Made, str]] = {
     **{
         f"an error that names gpu{gpu}": (
             DIES,
-            lambda folder, gpu=gpu: ran(folder, DIES, error=f"the worker on gpu{gpu} was ended"),  # type: ignore[misc]
+            lambda folder, gpu=gpu: ran(folder, DIES, error=f"the worker on gpu{gpu} was ended"),
             "",
         )
         for gpu in (0, 11)

@@ -99,7 +99,7 @@ def one_port(root: Path, **changed: Any) -> Inventory:
 
 def test_a_link_that_is_narrower_or_hidden_or_gone(tmp_path: Path) -> None:
     changed = {"ens7": {"pcie_width": 8}, "ens8": {"pcie_width": None}, "mlx9": None}
-    found = said(laid(tmp_path, *CARDS), "links", network.test_links, **changed)  # type: ignore[arg-type]
+    found = said(laid(tmp_path, *CARDS), "links", network.test_links, **changed)
     assert found.outcome == "fail"
     assert found.measured("network_link_share") == {ENS7: 0.5}
     assert found.skipped() == {("network_link_share", ENS8), ("network_link_share", MLX9)}

@@ -205,8 +205,8 @@ SCENES: dict[str, list[tuple[list[Step], int, list[int | None]]]] = {
     "as many of them as programs of the run are its own": [
         (
             [
-                *(lambda scene, pid=pid: scene.process(pid, MARK, cuda=True) for pid in (50, 51)),  # type: ignore[misc]
-                *(lambda scene, gpu=gpu: scene.list(gpu, 9001, 9002) for gpu in (0, 1)),  # type: ignore[misc]
+                *(lambda scene, pid=pid: scene.process(pid, MARK, cuda=True) for pid in (50, 51)),
+                *(lambda scene, gpu=gpu: scene.list(gpu, 9001, 9002) for gpu in (0, 1)),
             ],
             *(60, []),
         ),
